@@ -1,0 +1,68 @@
+package lockfx
+
+import (
+	"context"
+	"time"
+)
+
+// A Watcher is a [Store] that can wake those who wait for a key.
+type Watcher interface {
+	// Watch tells when the key MAY be free. The channel has capacity 1; a signal
+	// may be spurious, but none is missed after Watch has returned. A closed
+	// channel means that the watch is lost: poll, then watch again. The end of a
+	// lease by expiry need not signal, so a waiter also tries again after
+	// [Grant.RetryAfter]. The order is always: Acquire, Watch, Acquire, wait.
+	//
+	// ctx bounds the call, not the watch. stop ends the watch, may be called more
+	// than once, and must be called.
+	Watch(ctx context.Context, key string) (freed <-chan struct{}, stop func(), err error)
+}
+
+// A ManyRenewer is a [Store] that renews many leases in fewer round trips than
+// one for each.
+type ManyRenewer interface {
+	// RenewMany does for each element what [Store.Renew] does, and returns one
+	// result for each, in the same order.
+	RenewMany(ctx context.Context, renewals []Renewal) []Result
+}
+
+// Renewal is one request of a [ManyRenewer].
+type Renewal struct {
+	Key   string
+	Token Token
+	TTL   time.Duration
+}
+
+// Result is the outcome of one [Renewal], as [Store.Renew] returns it.
+type Result struct {
+	OK  bool
+	Err error
+}
+
+// An Inspector is a [Store] that can tell who holds a key.
+type Inspector interface {
+	// Inspect returns the unexpired lease on key, or the zero Lease when the key
+	// is free.
+	Inspect(ctx context.Context, key string) (Lease, error)
+}
+
+// Lease is what an [Inspector] sees: a snapshot, old by the time it is read.
+type Lease struct {
+	Token    Token         // 0 when the key is free
+	Label    string        // the holder's label, for people
+	TimeLeft time.Duration // by the store's clock
+}
+
+// A Breaker is a [Store] that can free a key by force.
+type Breaker interface {
+	// Break frees the key whoever holds it, and reports whether a lease was
+	// there. The next token is greater than the broken one; the broken holder is
+	// refused at its next heartbeat.
+	Break(ctx context.Context, key string) (bool, error)
+}
+
+// A Closer is a [Store] that has something of its own to end, such as a
+// subscription. It never closes the client that it was given.
+type Closer interface {
+	Close(ctx context.Context) error
+}

@@ -1,0 +1,92 @@
+package lockfx
+
+import (
+	"errors"
+	"strconv"
+	"time"
+)
+
+// Sentinels, to be matched with [errors.Is].
+var (
+	// ErrNotAcquired: the key is held by somebody else, or this lock is busy.
+	ErrNotAcquired = errors.New("not acquired")
+	// ErrNotIdle: the lock is already acquiring, held, releasing or lost.
+	ErrNotIdle = errors.New("lock is not idle")
+	// ErrLost: the lease ended before its holder gave it back.
+	ErrLost = errors.New("lease lost")
+	// ErrDisposed: the lock, or the application that owns it, has stopped.
+	ErrDisposed = errors.New("lock is disposed")
+	// ErrFenceRegressed: a store issued a token that does not exceed the last one.
+	ErrFenceRegressed = errors.New("fencing token did not rise")
+	// ErrBadGrant: a store answered with something that is no grant and no refusal.
+	ErrBadGrant = errors.New("malformed grant")
+	// ErrStore: the store failed, panicked or could not be reached.
+	ErrStore = errors.New("store failed")
+	// ErrStaleToken: a resource refused a token smaller than one it has seen.
+	ErrStaleToken = errors.New("stale fencing token")
+	// ErrConfig: an option, a key or a ttl breaks a rule.
+	ErrConfig = errors.New("invalid configuration")
+	// ErrTimeout: a limit that the caller set for waiting is over.
+	ErrTimeout = errors.New("timed out")
+)
+
+// LostError says which lease was lost, and why. It matches [ErrLost], and is the
+// cause of the context of a run whose lease was lost.
+type LostError struct {
+	Key    string
+	Token  Token
+	Reason Reason
+}
+
+func (e *LostError) Error() string {
+	return "hold " + strconv.Quote(e.Key) + ": lease lost: " + e.Reason.String() + " (token " + e.Token.String() + ")"
+}
+
+// Is reports whether target is [ErrLost].
+func (e *LostError) Is(target error) bool { return target == ErrLost }
+
+// NotAcquiredError says who was in the way. It matches [ErrNotAcquired] and, when
+// Self is true, [ErrNotIdle].
+type NotAcquiredError struct {
+	Key        string
+	HeldBy     string        // the holder's label, if the store knows it
+	RetryAfter time.Duration // how long its lease can still last, if the store knows it
+	Self       bool          // this very lock is in use by another caller in this process
+}
+
+func (e *NotAcquiredError) Error() string {
+	msg := "acquire " + strconv.Quote(e.Key) + ": "
+	switch {
+	case e.Self:
+		return msg + "this lock is in use by another caller in this process"
+	case e.HeldBy != "":
+		msg += "held by " + e.HeldBy
+	default:
+		msg += "held by another"
+	}
+	if e.RetryAfter > 0 {
+		msg += ", for at most " + e.RetryAfter.String()
+	}
+	return msg
+}
+
+// Is reports whether target is [ErrNotAcquired], or [ErrNotIdle] when Self is true.
+func (e *NotAcquiredError) Is(target error) bool {
+	return target == ErrNotAcquired || e.Self && target == ErrNotIdle
+}
+
+// ScopeError says that the scope of a run could not be built or torn down. When
+// the building failed, the body did not run.
+type ScopeError struct {
+	Key string
+	// Op is the leg that failed, such as "resolve the body's parameters".
+	Op  string
+	Err error
+}
+
+func (e *ScopeError) Error() string {
+	return "run " + strconv.Quote(e.Key) + ": " + e.Op + ": " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *ScopeError) Unwrap() error { return e.Err }

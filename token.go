@@ -1,0 +1,51 @@
+package lockfx
+
+import (
+	"context"
+	"strconv"
+)
+
+// Token is a fencing token: the number of one acquisition. Zero means none.
+// For one key, tokens of one store rise strictly for ever, so a resource that
+// remembers the greatest token it has seen can refuse a writer whose lease has
+// passed on.
+//
+// A token may exceed 2^53. Formatting it as a floating-point number loses
+// digits: pass it as an integer or as the string of [Token.String].
+type Token int64
+
+// String returns the token in decimal.
+func (t Token) String() string { return strconv.FormatInt(int64(t), 10) }
+
+// Valid reports whether t can fence anything: only tokens of 1 and more do.
+func (t Token) Valid() bool { return t >= 1 }
+
+type tokenKey struct{}
+
+// WithToken returns a context that carries t. The lifecycle calls it for the
+// context of a run.
+func WithToken(ctx context.Context, t Token) context.Context {
+	return context.WithValue(ctx, tokenKey{}, t)
+}
+
+// TokenFrom returns the fencing token of the run that ctx belongs to, or 0 when
+// ctx belongs to none. It does not say whether the lease still holds.
+func TokenFrom(ctx context.Context) Token {
+	t, _ := ctx.Value(tokenKey{}).(Token)
+	return t
+}
+
+type labelKey struct{}
+
+// WithLabel returns a context that carries a label of the caller for people,
+// such as "host/pid/app". A store shows it to those it refuses, as
+// [Grant.HeldBy]. It never decides who owns a lease: the token does.
+func WithLabel(ctx context.Context, label string) context.Context {
+	return context.WithValue(ctx, labelKey{}, label)
+}
+
+// LabelFrom returns the label that ctx carries, or "".
+func LabelFrom(ctx context.Context) string {
+	label, _ := ctx.Value(labelKey{}).(string)
+	return label
+}
