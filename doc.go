@@ -4,19 +4,19 @@
 // A lock here is a LIFECYCLE. It asks a [Store] for a lease, holds it, renews it
 // with heartbeats, and gives it back or loses it:
 //
-//	                 no grant
-//	           ┌──────────────────┐
-//	           ▼                  │
-//	 ┌──────┐  acquire  ┌─────────┴─┐  grant   ┌──────┐  release  ┌───────────┐
-//	 │ Idle ├──────────▶│ Acquiring ├─────────▶│ Held ├──────────▶│ Releasing │
-//	 └──────┘           └───────────┘          └─┬────┘           └─────┬─────┘
-//	                          ▲                  │ renewal refused,     │
-//	                          │ acquire          │ deadline passed ...  ▼
-//	                          │                  ▼                ┌──────────┐
-//	                          │               ┌──────┐  release   │ Released │
-//	                          │               │ Lost ├───────────▶│          │
-//	                          │               └──────┘            └────┬─────┘
-//	                          └────────────────────────────────────────┘
+//	                no grant
+//	          ┌──────────────────┐
+//	          ▼                  │
+//	┌──────┐  acquire  ┌─────────┴─┐  grant   ┌──────┐  release  ┌───────────┐
+//	│ Idle ├──────────▶│ Acquiring ├─────────▶│ Held ├──────────▶│ Releasing │
+//	└──────┘           └───────────┘          └─┬────┘           └─────┬─────┘
+//	                         ▲                  │ renewal refused,     │
+//	                         │ acquire          │ deadline passed ...  ▼
+//	                         │                  ▼                ┌──────────┐
+//	                         │               ┌──────┐  release   │ Released │
+//	                         │               │ Lost ├───────────▶│          │
+//	                         │               └──────┘            └────┬─────┘
+//	                         └────────────────────────────────────────┘
 //
 // Applications use package fxlock, which puts a lock into an fx application.
 // People who write a store implement [Store] and, where their engine allows it,
