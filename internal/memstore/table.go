@@ -6,12 +6,16 @@ const minChanges = 128
 
 // table is a map that gives memory back.
 //
-// A Go map keeps the size that it once had. A table is copied into a fresh map
-// once it has changed more often than it has entries. So a copy costs each change
-// a constant, and the memory stays within a constant factor of the entries.
+// A Go map keeps the size that it once had. So a table is copied into a fresh map
+// once it has changed more often than it has entries, or than it had after the
+// last copy. The first bound follows a table that is emptied, the second one that
+// fills with entries which are not worth keeping. Either way a copy costs each
+// change a constant, and the memory stays within a constant factor of the entries
+// that are kept.
 type table[V any] struct {
 	entries map[string]V
-	changes int // since the last compaction
+	kept    int // entries after the last compaction
+	changes int // since then
 }
 
 func newTable[V any]() table[V] { return table[V]{entries: make(map[string]V)} }
@@ -26,7 +30,9 @@ func (t *table[V]) remove(key string) {
 	t.changes++
 }
 
-func (t *table[V]) due() bool { return t.changes > max(minChanges, len(t.entries)) }
+func (t *table[V]) due() bool {
+	return t.changes > max(minChanges, min(t.kept, len(t.entries)))
+}
 
 // compact copies the entries to keep into a fresh map.
 func (t *table[V]) compact(keep func(V) bool) {
@@ -36,5 +42,5 @@ func (t *table[V]) compact(keep func(V) bool) {
 			fresh[key] = v
 		}
 	}
-	t.entries, t.changes = fresh, 0
+	t.entries, t.kept, t.changes = fresh, len(fresh), 0
 }
