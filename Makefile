@@ -1,0 +1,65 @@
+# Linters are built once for a version of Go, from the module in tools/.
+BIN := $(CURDIR)/.bin/$(shell go env GOVERSION)
+TOOLS := $(BIN)/.built
+EACH := SKIP_MODULES=tools scripts/each-module.sh
+
+# The race detector needs a C compiler. RACE= turns it off.
+RACE ?= -race
+
+.PHONY: help build test check bench torture fmt
+.PHONY: vet staticcheck gofumpt golangci-lint tidy coverage cross
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## compile every module
+	$(EACH) go build ./...
+
+test: ## run all tests of the root module under the race detector, fuzz seeds included
+	go test $(RACE) ./...
+
+check: ## run every check below, and report all faults of all of them
+	@$(MAKE) --no-print-directory --keep-going vet staticcheck gofumpt golangci-lint tidy coverage cross
+	@echo "check: ok"
+
+bench: ## run the benchmarks
+	go test -run='^$$' -bench=. -benchmem ./...
+
+torture: ## run the heavy gates, which take long
+	scripts/torture.sh
+
+fmt: $(TOOLS) ## format the sources
+	$(BIN)/gofumpt -w .
+
+vet: ## check: go vet
+	@$(EACH) go vet ./...
+	@echo "vet: ok"
+
+staticcheck: $(TOOLS) ## check: staticcheck
+	@$(EACH) $(BIN)/staticcheck ./...
+	@echo "staticcheck: ok"
+
+gofumpt: $(TOOLS) ## check: the format of the sources
+	@unformatted=$$($(BIN)/gofumpt -l .) || exit; \
+	test -z "$$unformatted" || { echo "gofumpt: 'make fmt' would change:"; echo "$$unformatted"; exit 1; }
+	@echo "gofumpt: ok"
+
+golangci-lint: $(TOOLS) ## check: the linters that .golangci.yml lists
+	@$(EACH) $(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml
+	@echo "golangci-lint: ok"
+
+tidy: ## check: go.mod and go.sum of every module
+	@scripts/each-module.sh go mod tidy -diff
+	@echo "tidy: ok"
+
+coverage: ## check: statements reached in the packages that decide
+	@scripts/coverage.sh
+
+cross: ## check: the code compiles for Windows and macOS
+	@GOOS=windows $(EACH) go build ./...
+	@GOOS=darwin $(EACH) go build ./...
+	@echo "cross: ok"
+
+$(TOOLS): tools/go.mod tools/go.sum
+	cd tools && GOWORK=off GOBIN=$(BIN) go install tool
+	@touch $@
