@@ -1,0 +1,173 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lockfx/lockfx"
+)
+
+// Acquire asks the store once. It returns true only for a grant that is exactly
+// one, whose token exceeds the last one accepted, and whose local deadline has
+// not passed. Anything else leaves the machine Idle: a refusal is (false, nil);
+// an outage, a malformed or regressed grant, a panic of the store or a dead ctx
+// is (false, error). A lease that was given but is not accepted is given back.
+//
+// ctx bounds the acquisition, not the hold. When the lock is not Idle or
+// Released, the error matches [lockfx.ErrNotIdle] and nothing changes.
+func (m *Machine) Acquire(ctx context.Context) (bool, error) {
+	h, _, err := m.acquire(ctx, false)
+	return h != nil, err
+}
+
+// acquire is Acquire; forRun says that a run will own the hold. The grant is the
+// store's refusal when both the hold and the error are nil.
+func (m *Machine) acquire(ctx context.Context, forRun bool) (*Hold, lockfx.Grant, error) {
+	call, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	h := &Hold{m: m, base: context.WithoutCancel(ctx), beating: make(chan struct{}, 1), running: forRun}
+	armed, err := m.begin(h, cancel)
+	if err != nil {
+		return nil, lockfx.Grant{}, err
+	}
+
+	settled := false
+	defer func() { // the store ended this goroutine
+		if !settled {
+			m.refuse(h, lockfx.ReasonStoreError, m.storeError("acquire", errExited))
+		}
+	}()
+	var grant lockfx.Grant
+	reason := lockfx.ReasonNone
+	switch {
+	case ctx.Err() != nil: // a dead context never reaches the store
+		err = m.acquireError(context.Cause(ctx))
+	case !armed:
+		reason, err = lockfx.ReasonTimerUnarmable, m.acquireError(errNoTimer)
+	default:
+		grant, err = m.storeAcquire(call)
+		reason, err = m.accept(ctx, call, h, grant, err)
+	}
+	settled = true
+	if h.token != 0 {
+		return h, grant, nil
+	}
+	if grant.OK && grant.Token.Valid() {
+		m.giveBack(ctx, grant.Token)
+	}
+	if err == nil {
+		m.refused(h, grant)
+		return nil, grant, nil
+	}
+	m.refuse(h, reason, err)
+	return nil, lockfx.Grant{}, err
+}
+
+// begin moves to Acquiring and arms the expiry timer: the lease is counted from
+// here, before the request leaves. It reports whether the timer was armed.
+func (m *Machine) begin(h *Hold, cancel context.CancelCauseFunc) (armed bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch state := m.State(); {
+	case m.disposed:
+		return false, m.acquireError(lockfx.ErrDisposed)
+	case m.inUse || state != lockfx.Idle && state != lockfx.Released:
+		return false, m.acquireError(fmt.Errorf("%w: %v", lockfx.ErrNotIdle, state))
+	}
+	m.inUse, m.pending = true, h
+	m.move(h, lockfx.Acquiring)
+	h.cancelCall = cancel
+	h.since = m.cfg.Clock.Now()
+	h.extend(h.since)
+	return h.armExpiry(h.since), nil
+}
+
+// accept judges the store's answer and, if it is a grant in every respect, makes
+// h the hold. Otherwise it says why not; a plain refusal is no error.
+// call is the context that the store had: it ends with ctx, the disposal or the
+// deadline, and those say more than the error that they provoked.
+func (m *Machine) accept(ctx, call context.Context, h *Hold, grant lockfx.Grant, err error) (lockfx.Reason, error) {
+	m.mu.Lock()
+	defer m.unlock()
+	now := m.cfg.Clock.Now()
+	switch granted, reason, fault := m.judge(grant, err); {
+	case (granted || err != nil) && m.disposed:
+		return lockfx.ReasonDisposed, m.acquireError(lockfx.ErrDisposed)
+	case (granted || err != nil) && ctx.Err() != nil:
+		return lockfx.ReasonNone, m.acquireError(context.Cause(ctx))
+	case (granted || call.Err() != nil) && passed(h.Deadline(), now):
+		return lockfx.ReasonExpired, m.storeError("acquire", errTooLate)
+	case !granted:
+		return reason, fault
+	}
+	h.beat = m.cfg.Clock.AfterFunc(h.since.Add(m.cfg.Heartbeat).Sub(now), h.onBeat)
+	if h.beat == nil {
+		return lockfx.ReasonTimerUnarmable, m.acquireError(errNoTimer)
+	}
+	h.token = grant.Token
+	h.cancelCall = nil
+	m.last, m.pending = grant.Token, nil
+	m.move(h, lockfx.Held)
+	m.cur.Store(h)
+	if !h.running {
+		m.leave()
+	}
+	m.announce(h, lockfx.Event{Kind: lockfx.EventAcquired})
+	return lockfx.ReasonNone, nil
+}
+
+// judge is the whitelist: only a Grant that is OK, carries a token of 1 or more
+// and greater than the last one accepted, and comes without an error, is a grant.
+// A refusal is the absence of all of that. m.mu is held.
+func (m *Machine) judge(grant lockfx.Grant, err error) (bool, lockfx.Reason, error) {
+	switch {
+	case err != nil:
+		return false, lockfx.ReasonStoreError, m.storeError("acquire", err)
+	case !grant.OK && grant.Token == 0:
+		return false, lockfx.ReasonNone, nil
+	case !grant.OK || !grant.Token.Valid():
+		return false, lockfx.ReasonStoreError, m.acquireError(fmt.Errorf("%w: OK is %v and the token is %d",
+			lockfx.ErrBadGrant, grant.OK, grant.Token))
+	case grant.Token <= m.last:
+		return false, lockfx.ReasonFenceRegressed, m.acquireError(fmt.Errorf("%w: got %d after %d",
+			lockfx.ErrFenceRegressed, grant.Token, m.last))
+	}
+	return true, lockfx.ReasonNone, nil
+}
+
+// acquireError says why the lock was not acquired.
+func (m *Machine) acquireError(err error) error {
+	return fmt.Errorf("acquire %q: %w", m.cfg.Key, err)
+}
+
+// giveBack releases a lease that was granted but not accepted, on a best effort:
+// if it fails, the lease expires.
+func (m *Machine) giveBack(ctx context.Context, token lockfx.Token) {
+	bounded, cancel := m.detached(ctx)
+	defer cancel()
+	_, _ = m.storeRelease(bounded, token) // the caller hears why the grant was not accepted
+}
+
+// refused ends an acquisition that met another holder.
+func (m *Machine) refused(h *Hold, grant lockfx.Grant) {
+	m.end(h, lockfx.Event{Kind: lockfx.EventRefused, HeldBy: grant.HeldBy, RetryAfter: grant.RetryAfter})
+}
+
+// refuse ends an acquisition that failed.
+func (m *Machine) refuse(h *Hold, reason lockfx.Reason, err error) {
+	m.end(h, lockfx.Event{Kind: lockfx.EventFailed, Reason: reason, Err: err})
+}
+
+func (m *Machine) end(h *Hold, e lockfx.Event) {
+	m.mu.Lock()
+	defer m.unlock()
+	h.disarm()
+	h.cancelCall, m.pending = nil, nil
+	to := lockfx.Idle
+	if m.disposed {
+		to = lockfx.Released
+	}
+	m.move(h, to)
+	m.announce(nil, e)
+	m.leave()
+}

@@ -1,0 +1,90 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lockfx/lockfx"
+)
+
+// Dispose ends the machine; it is terminal, idempotent and safe to call more than
+// once at a time. It refuses further acquisitions, cancels one under way and the
+// body of a run (cause [lockfx.ErrDisposed]), and keeps renewing until that body
+// has returned and its own goroutine has released. A lease without a run is
+// released here.
+//
+// If ctx ends first, the lease is not released under the running body: it is not
+// renewed any more, the error says so, and the run releases when its body does
+// return.
+func (m *Machine) Dispose(ctx context.Context) error {
+	for {
+		h, free := m.beginDispose()
+		switch {
+		case free != nil:
+			select {
+			case <-free:
+			case <-ctx.Done():
+				return m.disposedWith(m.abandon(ctx))
+			}
+		case h != nil:
+			if _, err := m.release(ctx, h); err != nil {
+				return m.disposedWith(err)
+			}
+		default:
+			return m.disposedWith(nil)
+		}
+	}
+}
+
+// beginDispose cancels what is under way and returns a channel that closes when
+// it has ended, or else the hold that is left to release.
+func (m *Machine) beginDispose() (*Hold, <-chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.disposed = true
+	h := m.cur.Load()
+	if !m.inUse {
+		return h, nil
+	}
+	if m.free == nil {
+		m.free = make(chan struct{})
+	}
+	if m.pending != nil {
+		m.pending.cancelCall(lockfx.ErrDisposed)
+	}
+	if h != nil && h.cancelRun != nil {
+		h.cancelRun(lockfx.ErrDisposed)
+	}
+	return h, m.free
+}
+
+// disposedWith announces the disposal, once, and returns err.
+func (m *Machine) disposedWith(err error) error {
+	m.mu.Lock()
+	defer m.unlock()
+	if m.State() == lockfx.Idle {
+		m.move(nil, lockfx.Released)
+	}
+	if !m.told {
+		m.told = true
+		m.announce(nil, lockfx.Event{Kind: lockfx.EventDisposed, Err: err})
+	}
+	return err
+}
+
+// abandon stops renewing for a body that outlives its disposal.
+func (m *Machine) abandon(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	h := m.cur.Load()
+	if h == nil || !m.inUse {
+		return fmt.Errorf("dispose %q: an acquisition is still under way: %w", m.cfg.Key, context.Cause(ctx))
+	}
+	h.abandoned = true
+	if h.beat != nil {
+		h.beat.Stop()
+		h.beat = nil
+	}
+	return fmt.Errorf("dispose %q: the body still runs under token %d; its lease is left to expire, and released when the body returns: %w",
+		m.cfg.Key, h.token, context.Cause(ctx))
+}

@@ -1,0 +1,149 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lockfx/lockfx"
+)
+
+// Tick is one heartbeat, as the timer makes it: it renews the lease and reports
+// whether it is still held. When the lease is lost by it, the error is a
+// [lockfx.LostError]; with RenewRetry a renewal that failed is (true, error).
+// Renewals never overlap: a Tick during another waits for it, as long as ctx
+// allows. When nothing is held, or after Dispose, it returns (false, nil) and
+// does not touch the store.
+func (m *Machine) Tick(ctx context.Context) (bool, error) {
+	h := m.cur.Load()
+	if h == nil || m.Disposed() {
+		return false, nil
+	}
+	if err := context.Cause(ctx); err != nil {
+		return h.Held(), fmt.Errorf("renew %q: %w", m.cfg.Key, err)
+	}
+	return h.tick(ctx)
+}
+
+// onBeat is the callback of the beat timer.
+func (h *Hold) onBeat() {
+	h.m.mu.Lock()
+	base := h.base
+	h.m.mu.Unlock()
+	if base != nil {
+		_, _ = h.tick(base) // what goes wrong is told as an event
+	}
+}
+
+func (h *Hold) tick(ctx context.Context) (held bool, err error) {
+	select {
+	case h.beating <- struct{}{}:
+	case <-ctx.Done():
+		return h.Held(), fmt.Errorf("renew %q: %w", h.m.cfg.Key, context.Cause(ctx))
+	}
+	defer func() { <-h.beating }()
+
+	call, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	asked, err := h.beginRenewal(cancel)
+	if asked.IsZero() {
+		return false, err
+	}
+	if h.m.cfg.RenewRetry { // an attempt that hangs must leave time for another
+		if limit := h.m.cfg.Clock.AfterFunc(h.m.cfg.Heartbeat, func() { cancel(lockfx.ErrTimeout) }); limit != nil {
+			defer limit.Stop()
+		}
+	}
+	renewed, failure := false, errExited
+	defer func() { held, err = h.endRenewal(asked, renewed, failure) }() // also if the store ended this goroutine
+	renewed, failure = h.m.storeRenew(call, h.token)
+	return held, err
+}
+
+// beginRenewal returns the instant that the renewed lease counts from, or zero
+// and the loss if there is nothing to renew.
+func (h *Hold) beginRenewal(cancel context.CancelCauseFunc) (time.Time, error) {
+	m := h.m
+	m.mu.Lock()
+	defer m.unlock()
+	if h.State() != lockfx.Held || h.abandoned {
+		return time.Time{}, h.lossError()
+	}
+	asked := m.cfg.Clock.Now()
+	if passed(h.Deadline(), asked) { // paused or suspended: the lease may be another's by now
+		h.expired()
+		return time.Time{}, h.lossError()
+	}
+	if h.beat != nil {
+		h.beat.Stop()
+		h.beat = nil
+	}
+	h.cancelCall = cancel
+	return asked, nil
+}
+
+// endRenewal judges the answer to a renewal that was asked for at asked.
+func (h *Hold) endRenewal(asked time.Time, renewed bool, err error) (bool, error) {
+	m := h.m
+	m.mu.Lock()
+	defer m.unlock()
+	h.cancelCall = nil
+	if h.State() != lockfx.Held {
+		return false, h.lossError()
+	}
+	next := asked.Add(m.cfg.Heartbeat)
+	switch now := m.cfg.Clock.Now(); {
+	case passed(h.Deadline(), now):
+		h.expired()
+	case err != nil && m.cfg.RenewRetry:
+		err = m.storeError("renew", err)
+		m.announce(h, lockfx.Event{Kind: lockfx.EventRenewFailed, Err: err})
+		next = now.Add(backOff(m.cfg.Heartbeat, h.failures))
+		h.failures++
+		if h.armBeat(next) {
+			return true, err
+		}
+	case err != nil:
+		h.lose(lockfx.ReasonStoreError, m.storeError("renew", err))
+	case !renewed:
+		h.lose(lockfx.ReasonHeartbeatFailed, nil)
+	default:
+		h.failures = 0
+		h.extend(asked)
+		if passed(h.Deadline(), now) {
+			h.expired()
+		} else if h.armBeat(next) {
+			return true, nil
+		}
+	}
+	return false, h.lossError()
+}
+
+// armBeat arms the next heartbeat, or loses the lease if the clock has no timer.
+// m.mu is held.
+func (h *Hold) armBeat(at time.Time) bool {
+	if h.abandoned {
+		return true
+	}
+	clock := h.m.cfg.Clock
+	h.beat = clock.AfterFunc(max(at.Sub(clock.Now()), 0), h.onBeat)
+	if h.beat == nil {
+		h.lose(lockfx.ReasonTimerUnarmable, nil)
+		return false
+	}
+	return true
+}
+
+// lossError returns the loss as an error, or nil. m.mu is held.
+func (h *Hold) lossError() error {
+	if h.loss == nil {
+		return nil
+	}
+	return h.loss
+}
+
+// backOff returns how long to wait before the next attempt to renew: an eighth of
+// the heartbeat, doubled for each failure in a row, up to a whole one.
+func backOff(heartbeat time.Duration, failures int) time.Duration {
+	return max(heartbeat>>max(3-failures, 0), 1)
+}

@@ -1,0 +1,128 @@
+package lifecycle
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/lockfx/lockfx"
+)
+
+// Hold is one acquisition. It is a [lockfx.Holder].
+type Hold struct {
+	m        *Machine
+	token    lockfx.Token // set before the hold is published
+	since    time.Time    // when the request left
+	state    atomic.Uint32
+	deadline atomic.Pointer[time.Time]
+	beating  chan struct{} // of capacity 1: full while a renewal is under way, and after the last one
+
+	// Guarded by m.mu.
+	base       context.Context         // carries the values of the acquiring context, and never ends
+	beat       lockfx.Timer            // the next heartbeat
+	expiry     lockfx.Timer            // declares the loss at the deadline
+	cancelCall context.CancelCauseFunc // ends the store call under way
+	cancelRun  context.CancelCauseFunc // ends the body's context
+	running    bool                    // a run owns this hold, and alone releases it
+	abandoned  bool                    // disposal ran out of time: no more heartbeats
+	leaving    bool                    // a release has begun
+	failures   int                     // renewals that failed in a row
+	loss       *lockfx.LostError
+}
+
+var _ lockfx.Holder = (*Hold)(nil)
+
+// Key returns the key that the lease is on.
+func (h *Hold) Key() string { return h.m.cfg.Key }
+
+// State returns the state of this acquisition.
+func (h *Hold) State() lockfx.State { return lockfx.State(h.state.Load()) }
+
+// Held reports whether the lease can still be trusted.
+func (h *Hold) Held() bool {
+	return h.State() == lockfx.Held && !passed(*h.deadline.Load(), h.m.cfg.Clock.Now())
+}
+
+// Token returns the fencing token, or 0 once the lease is not held.
+func (h *Hold) Token() lockfx.Token {
+	if !h.Held() {
+		return 0
+	}
+	return h.token
+}
+
+// Deadline returns the instant from which Held is false.
+func (h *Hold) Deadline() time.Time { return *h.deadline.Load() }
+
+// extend moves the deadline to that of a request that left at asked. m.mu is
+// held, or h is not published yet.
+func (h *Hold) extend(asked time.Time) {
+	deadline := deadlineOf(asked, h.m.cfg.TTL)
+	h.deadline.Store(&deadline)
+}
+
+// armExpiry arms the timer that declares the loss, and reports whether there is
+// one. m.mu is held.
+func (h *Hold) armExpiry(now time.Time) bool {
+	h.expiry = h.m.cfg.Clock.AfterFunc(h.Deadline().Sub(now), h.expire)
+	return h.expiry != nil
+}
+
+// expire is the callback of the expiry timer. The deadline may have moved since
+// it was armed, so it looks again.
+func (h *Hold) expire() {
+	m := h.m
+	m.mu.Lock()
+	defer m.unlock()
+	h.expiry = nil
+	now := m.cfg.Clock.Now()
+	switch {
+	case m.pending == h && h.State() == lockfx.Acquiring:
+		h.cancelCall(errTooLate)
+	case h.State() != lockfx.Held:
+	case passed(h.Deadline(), now):
+		h.expired()
+	case !h.armExpiry(now):
+		h.lose(lockfx.ReasonTimerUnarmable, nil)
+	}
+}
+
+// expired declares the loss at the deadline. m.mu is held.
+func (h *Hold) expired() {
+	if h.abandoned {
+		h.lose(lockfx.ReasonDisposed, nil)
+		return
+	}
+	h.lose(lockfx.ReasonExpired, nil)
+}
+
+// disarm stops both timers. m.mu is held.
+func (h *Hold) disarm() {
+	if h.beat != nil {
+		h.beat.Stop()
+	}
+	if h.expiry != nil {
+		h.expiry.Stop()
+	}
+	h.beat, h.expiry = nil, nil
+}
+
+// lose is the one way from Held to Lost. m.mu is held; m.unlock tells OnLost.
+func (h *Hold) lose(reason lockfx.Reason, cause error) {
+	m := h.m
+	m.move(h, lockfx.Lost)
+	h.disarm()
+	h.loss = &lockfx.LostError{Key: m.cfg.Key, Token: h.token, Reason: reason}
+	if h.cancelCall != nil {
+		h.cancelCall(h.loss)
+	}
+	if h.cancelRun != nil {
+		h.cancelRun(h.loss)
+	}
+	m.announce(h, lockfx.Event{Kind: lockfx.EventLost, Reason: reason, Err: cause})
+}
+
+// outcomeUnknown reports whether the store may still hold the lost lease.
+func outcomeUnknown(reason lockfx.Reason) bool {
+	return reason != lockfx.ReasonHeartbeatFailed
+}

@@ -1,0 +1,84 @@
+package lifecycle
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/lockfx/lockfx"
+)
+
+// Machine is one lock: at most one [Hold] at a time, over and over, until it is
+// disposed of. Its methods are safe for concurrent use. State, Held and Token
+// take no mutex and allocate nothing.
+type Machine struct {
+	cfg   Config
+	state atomic.Uint32        // a lockfx.State; written under mu
+	cur   atomic.Pointer[Hold] // from the grant until the release is done; written under mu
+
+	mu       sync.Mutex // guards what follows, and the fields of a Hold that say so
+	last     lockfx.Token
+	disposed bool
+	told     bool          // the disposal was announced
+	inUse    bool          // an acquisition, a run or a release is under way
+	free     chan struct{} // made by who waits for inUse to become false, and closed then
+	pending  *Hold         // the acquisition under way
+	news     news
+}
+
+// New returns an idle machine, or the faults of cfg.
+func New(cfg Config) (*Machine, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	return &Machine{cfg: cfg, last: cfg.Last}, nil
+}
+
+// State returns where the lock stands.
+func (m *Machine) State() lockfx.State { return lockfx.State(m.state.Load()) }
+
+// Held reports whether a lease is held and its local deadline has not passed.
+func (m *Machine) Held() bool {
+	h := m.cur.Load()
+	return h != nil && h.Held()
+}
+
+// Token returns the fencing token of the lease that is held, or 0.
+func (m *Machine) Token() lockfx.Token {
+	if h := m.cur.Load(); h != nil {
+		return h.Token()
+	}
+	return 0
+}
+
+// Last returns the last token that was accepted, or 0.
+func (m *Machine) Last() lockfx.Token {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.last
+}
+
+// Disposed reports whether Dispose was called.
+func (m *Machine) Disposed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.disposed
+}
+
+// leave ends what inUse stands for. m.mu is held.
+func (m *Machine) leave() {
+	m.inUse = false
+	if m.free != nil {
+		close(m.free)
+		m.free = nil
+	}
+}
+
+// unlock releases m.mu and tells the observers what happened under it.
+func (m *Machine) unlock() {
+	news := len(m.news.queue) > 0
+	m.mu.Unlock()
+	if news {
+		m.tell()
+	}
+}

@@ -1,0 +1,34 @@
+package lifecycle
+
+import (
+	"fmt"
+
+	"github.com/lockfx/lockfx"
+)
+
+// moves is the state machine: from each state, where it may go. A move that is
+// not in it is a bug of this package.
+var moves = map[lockfx.State][]lockfx.State{
+	lockfx.Idle:      {lockfx.Acquiring, lockfx.Released},
+	lockfx.Acquiring: {lockfx.Idle, lockfx.Held, lockfx.Released},
+	lockfx.Held:      {lockfx.Releasing, lockfx.Lost},
+	lockfx.Releasing: {lockfx.Released},
+	lockfx.Lost:      {lockfx.Released},
+	lockfx.Released:  {lockfx.Acquiring},
+}
+
+// move puts the machine, and the hold that it is about, into the state to.
+// m.mu is held.
+func (m *Machine) move(h *Hold, to lockfx.State) {
+	from := m.State()
+	for _, legal := range moves[from] {
+		if legal == to {
+			m.state.Store(uint32(to))
+			if h != nil {
+				h.state.Store(uint32(to))
+			}
+			return
+		}
+	}
+	panic(fmt.Sprintf("lockfx: illegal move of %q from %v to %v", m.cfg.Key, from, to))
+}

@@ -1,0 +1,107 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lockfx/lockfx"
+)
+
+// Release gives the lease back. It returns true only if the store confirmed it
+// with a strict true, and ends in Released whatever the store answered. It stops
+// the heartbeat first and waits for a renewal under way, so that nothing renews a
+// released key. It keeps the values of ctx but not its end, and has a bound of
+// its own: a cancelled request still releases.
+//
+// When nothing is held it returns (false, nil). After a loss that the store told
+// us of it does not call the store; after any other loss it does, on a best
+// effort, and keeps quiet about an error. A lease that belongs to a run is not
+// released under its body: the error then matches [lockfx.ErrNotIdle].
+func (m *Machine) Release(ctx context.Context) (bool, error) {
+	m.mu.Lock()
+	h := m.cur.Load()
+	if h != nil && h.running {
+		m.mu.Unlock()
+		return false, fmt.Errorf("release %q: %w: a run holds the lease until its body returns", m.cfg.Key, lockfx.ErrNotIdle)
+	}
+	m.mu.Unlock()
+	if h == nil {
+		return false, nil
+	}
+	return m.release(ctx, h)
+}
+
+func (m *Machine) release(ctx context.Context, h *Hold) (bool, error) {
+	ask, first := m.beginRelease(h)
+	if !first {
+		return false, nil
+	}
+	bounded, cancel := m.detached(ctx)
+	defer cancel()
+	ok, err := false, m.storeError("release", errExited)
+	defer func() { m.endRelease(h, err) }() // also if the store ended this goroutine
+	switch {
+	case !h.joinRenewal(bounded):
+		err = m.storeError("release", errStillRenewal)
+	case !ask:
+		err = nil
+	default:
+		ok, err = m.storeRelease(bounded, h.token)
+		if err != nil {
+			err = m.storeError("release", err)
+		}
+	}
+	if h.loss != nil { // its holder has heard of the loss already
+		err = nil
+	}
+	return ok, err
+}
+
+// beginRelease stops everything that could renew. It reports whether the store is
+// to be asked, and whether this call is the one that releases.
+func (m *Machine) beginRelease(h *Hold) (ask, first bool) {
+	m.mu.Lock()
+	defer m.unlock()
+	if h.leaving {
+		return false, false
+	}
+	h.leaving, m.inUse = true, true
+	if h.State() == lockfx.Held && passed(h.Deadline(), m.cfg.Clock.Now()) {
+		h.expired()
+	}
+	if h.State() == lockfx.Lost {
+		return outcomeUnknown(h.loss.Reason), true
+	}
+	m.move(h, lockfx.Releasing)
+	h.disarm()
+	if h.cancelCall != nil {
+		h.cancelCall(errReleasing)
+	}
+	return true, true
+}
+
+// joinRenewal waits for a renewal under way. No other starts: h is not Held.
+func (h *Hold) joinRenewal(ctx context.Context) bool {
+	select {
+	case h.beating <- struct{}{}:
+		<-h.beating
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// endRelease ends in Released and drops what the hold kept of its run.
+func (m *Machine) endRelease(h *Hold, err error) {
+	m.mu.Lock()
+	defer m.unlock()
+	m.move(h, lockfx.Released)
+	reason := lockfx.ReasonReleased
+	if h.loss != nil {
+		reason = h.loss.Reason
+	}
+	m.announce(h, lockfx.Event{Kind: lockfx.EventReleased, Reason: reason, Err: err})
+	h.base, h.cancelCall, h.cancelRun = nil, nil, nil
+	m.cur.Store(nil)
+	m.leave()
+}

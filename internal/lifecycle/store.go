@@ -1,0 +1,67 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lockfx/lockfx"
+)
+
+var (
+	errTooLate      = errors.New("the store did not answer while its lease could still be trusted")
+	errReleasing    = errors.New("the lease is being released")
+	errNoTimer      = errors.New("timer unarmable: the clock armed no timer")
+	errExited       = errors.New("the call ended its goroutine")
+	errStillRenewal = errors.New("a renewal is still under way; the lease is left to expire")
+)
+
+// storeError says that op met err at the store.
+func (m *Machine) storeError(op string, err error) error {
+	return fmt.Errorf("%s %q: %w: %w", op, m.cfg.Key, lockfx.ErrStore, err)
+}
+
+// storePanic turns a panic of the store, recovered as r, into an error.
+func storePanic(r any) error {
+	if err, ok := r.(error); ok {
+		return fmt.Errorf("panic: %w", err)
+	}
+	return fmt.Errorf("panic: %v", r)
+}
+
+// The three calls of a store, with its panics as errors.
+
+func (m *Machine) storeAcquire(ctx context.Context) (g lockfx.Grant, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			g, err = lockfx.Grant{}, storePanic(r)
+		}
+	}()
+	return m.cfg.Store.Acquire(ctx, m.cfg.Key, m.cfg.TTL)
+}
+
+func (m *Machine) storeRenew(ctx context.Context, token lockfx.Token) (ok bool, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			ok, err = false, storePanic(r)
+		}
+	}()
+	return m.cfg.Store.Renew(ctx, m.cfg.Key, token, m.cfg.TTL)
+}
+
+func (m *Machine) storeRelease(ctx context.Context, token lockfx.Token) (ok bool, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			ok, err = false, storePanic(r)
+		}
+	}()
+	ok, err = m.cfg.Store.Release(ctx, m.cfg.Key, token)
+	return ok && err == nil, err
+}
+
+// detached returns a context for giving a lease back: it keeps the values of ctx,
+// outlives it, and has a bound of its own.
+func (m *Machine) detached(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(context.WithoutCancel(ctx), m.cfg.ReleaseTimeout,
+		fmt.Errorf("%w: no answer within the release timeout of %v", lockfx.ErrTimeout, m.cfg.ReleaseTimeout))
+}
