@@ -10,17 +10,19 @@ type EventKind uint8
 
 // The kinds of events, in the order in which a lock goes through them.
 const (
-	EventAcquired    EventKind = iota + 1 // a lease was granted and accepted
-	EventRefused                          // the key is held by another
-	EventFailed                           // the attempt failed: Err says why
-	EventRenewFailed                      // a heartbeat failed and will be tried again: Err says why
-	EventLost                             // the lease was lost: Reason says why, and Err if there was one
-	EventReleased                         // the hold is over; Err is set if the store did not confirm it
-	EventDisposed                         // the lock was disposed of
+	EventAcquired         EventKind = iota + 1 // a lease was granted and accepted
+	EventRefused                               // the key is held by another
+	EventFailed                                // the attempt failed: Err says why
+	EventRenewFailed                           // a heartbeat failed and will be tried again: Err says why
+	EventLost                                  // the lease was lost: Reason says why, and Err if there was one
+	EventReleased                              // the hold is over; Err is set if the store did not confirm it
+	EventDisposed                              // the lock was disposed of
+	EventCallbackPanicked                      // an observer or OnLost panicked: Err says with what
 )
 
 var eventNames = [...]string{
 	"none", "acquired", "refused", "failed", "renew failed", "lost", "released", "disposed",
+	"callback panicked",
 }
 
 // String returns the kind in lower case, such as "acquired".

@@ -25,7 +25,20 @@ type tokenKey struct{}
 // WithToken returns a context that carries t. The lifecycle calls it for the
 // context of a run.
 func WithToken(ctx context.Context, t Token) context.Context {
-	return context.WithValue(ctx, tokenKey{}, t)
+	return &tokenContext{ctx, t}
+}
+
+// tokenContext saves what context.WithValue spends on boxing the token.
+type tokenContext struct {
+	context.Context
+	token Token
+}
+
+func (c *tokenContext) Value(key any) any {
+	if key == (tokenKey{}) {
+		return c.token
+	}
+	return c.Context.Value(key)
 }
 
 // TokenFrom returns the fencing token of the run that ctx belongs to, or 0 when

@@ -16,19 +16,23 @@ import (
 // ctx bounds the acquisition, not the hold. When the lock is not Idle or
 // Released, the error matches [lockfx.ErrNotIdle] and nothing changes.
 func (m *Machine) Acquire(ctx context.Context) (bool, error) {
-	h, _, err := m.acquire(ctx, false)
-	return h != nil, err
-}
-
-// acquire is Acquire; forRun says that a run will own the hold. The grant is the
-// store's refusal when both the hold and the error are nil.
-func (m *Machine) acquire(ctx context.Context, forRun bool) (*Hold, lockfx.Grant, error) {
 	call, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	h := &Hold{m: m, base: context.WithoutCancel(ctx), beating: make(chan struct{}, 1), running: forRun}
-	armed, err := m.begin(h, cancel)
+	h := m.newHold(ctx, cancel)
+	_, err := m.acquire(ctx, call, h)
+	return err == nil && h.token != 0, err
+}
+
+func (m *Machine) newHold(ctx context.Context, cancel context.CancelCauseFunc) *Hold {
+	return &Hold{m: m, base: context.WithoutCancel(ctx), cancel: cancel}
+}
+
+// acquire makes h the hold, or returns the store's refusal or an error. call is
+// the request's context: ctx, which h.cancel ends earlier.
+func (m *Machine) acquire(ctx, call context.Context, h *Hold) (lockfx.Grant, error) {
+	armed, err := m.begin(h)
 	if err != nil {
-		return nil, lockfx.Grant{}, err
+		return lockfx.Grant{}, err
 	}
 
 	settled := false
@@ -50,22 +54,22 @@ func (m *Machine) acquire(ctx context.Context, forRun bool) (*Hold, lockfx.Grant
 	}
 	settled = true
 	if h.token != 0 {
-		return h, grant, nil
+		return grant, nil
 	}
 	if grant.OK && grant.Token.Valid() {
-		m.giveBack(ctx, grant.Token)
+		m.giveBack(h, grant.Token)
 	}
 	if err == nil {
 		m.refused(h, grant)
-		return nil, grant, nil
+		return grant, nil
 	}
 	m.refuse(h, reason, err)
-	return nil, lockfx.Grant{}, err
+	return lockfx.Grant{}, err
 }
 
 // begin moves to Acquiring and arms the expiry timer: the lease is counted from
 // here, before the request leaves. It reports whether the timer was armed.
-func (m *Machine) begin(h *Hold, cancel context.CancelCauseFunc) (armed bool, err error) {
+func (m *Machine) begin(h *Hold) (armed bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch state := m.State(); {
@@ -76,9 +80,9 @@ func (m *Machine) begin(h *Hold, cancel context.CancelCauseFunc) (armed bool, er
 	}
 	m.inUse, m.pending = true, h
 	m.move(h, lockfx.Acquiring)
-	h.cancelCall = cancel
 	h.since = m.cfg.Clock.Now()
-	h.extend(h.since)
+	h.first = deadlineOf(h.since, m.cfg.TTL)
+	h.deadline.Store(&h.first)
 	return h.armExpiry(h.since), nil
 }
 
@@ -105,7 +109,6 @@ func (m *Machine) accept(ctx, call context.Context, h *Hold, grant lockfx.Grant,
 		return lockfx.ReasonTimerUnarmable, m.acquireError(errNoTimer)
 	}
 	h.token = grant.Token
-	h.cancelCall = nil
 	m.last, m.pending = grant.Token, nil
 	m.move(h, lockfx.Held)
 	m.cur.Store(h)
@@ -142,8 +145,8 @@ func (m *Machine) acquireError(err error) error {
 
 // giveBack releases a lease that was granted but not accepted, on a best effort:
 // if it fails, the lease expires.
-func (m *Machine) giveBack(ctx context.Context, token lockfx.Token) {
-	bounded, cancel := m.detached(ctx)
+func (m *Machine) giveBack(h *Hold, token lockfx.Token) {
+	bounded, cancel := m.detached(h.base)
 	defer cancel()
 	_, _ = m.storeRelease(bounded, token) // the caller hears why the grant was not accepted
 }
@@ -162,7 +165,7 @@ func (m *Machine) end(h *Hold, e lockfx.Event) {
 	m.mu.Lock()
 	defer m.unlock()
 	h.disarm()
-	h.cancelCall, m.pending = nil, nil
+	m.pending = nil
 	to := lockfx.Idle
 	if m.disposed {
 		to = lockfx.Released

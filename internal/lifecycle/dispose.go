@@ -27,7 +27,7 @@ func (m *Machine) Dispose(ctx context.Context) error {
 				return m.disposedWith(m.abandon(ctx))
 			}
 		case h != nil:
-			if _, err := m.release(ctx, h); err != nil {
+			if _, err := m.release(context.WithoutCancel(ctx), h); err != nil {
 				return m.disposedWith(err)
 			}
 		default:
@@ -50,10 +50,10 @@ func (m *Machine) beginDispose() (*Hold, <-chan struct{}) {
 		m.free = make(chan struct{})
 	}
 	if m.pending != nil {
-		m.pending.cancelCall(lockfx.ErrDisposed)
+		m.pending.cancel(lockfx.ErrDisposed)
 	}
-	if h != nil && h.cancelRun != nil {
-		h.cancelRun(lockfx.ErrDisposed)
+	if h != nil {
+		h.cancel(lockfx.ErrDisposed)
 	}
 	return h, m.free
 }

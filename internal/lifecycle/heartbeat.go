@@ -27,25 +27,21 @@ func (m *Machine) Tick(ctx context.Context) (bool, error) {
 
 // onBeat is the callback of the beat timer.
 func (h *Hold) onBeat() {
-	h.m.mu.Lock()
-	base := h.base
-	h.m.mu.Unlock()
-	if base != nil {
-		_, _ = h.tick(base) // what goes wrong is told as an event
-	}
+	_, _ = h.tick(h.base) // what goes wrong is told as an event
 }
 
 func (h *Hold) tick(ctx context.Context) (held bool, err error) {
-	select {
-	case h.beating <- struct{}{}:
-	case <-ctx.Done():
-		return h.Held(), fmt.Errorf("renew %q: %w", h.m.cfg.Key, context.Cause(ctx))
-	}
-	defer func() { <-h.beating }()
-
 	call, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	asked, err := h.beginRenewal(cancel)
+	asked, underWay, err := h.beginRenewal(cancel)
+	for underWay != nil {
+		select {
+		case <-underWay:
+			asked, underWay, err = h.beginRenewal(cancel)
+		case <-ctx.Done():
+			return h.Held(), fmt.Errorf("renew %q: %w", h.m.cfg.Key, context.Cause(ctx))
+		}
+	}
 	if asked.IsZero() {
 		return false, err
 	}
@@ -60,26 +56,30 @@ func (h *Hold) tick(ctx context.Context) (held bool, err error) {
 	return held, err
 }
 
-// beginRenewal returns the instant that the renewed lease counts from, or zero
-// and the loss if there is nothing to renew.
-func (h *Hold) beginRenewal(cancel context.CancelCauseFunc) (time.Time, error) {
+// beginRenewal returns the instant that the renewed lease counts from. Or it
+// returns a channel that closes at the end of the renewal that is under way; or
+// the loss, if there is one, when there is nothing to renew.
+func (h *Hold) beginRenewal(cancel context.CancelCauseFunc) (asked time.Time, underWay <-chan struct{}, loss error) {
 	m := h.m
 	m.mu.Lock()
 	defer m.unlock()
 	if h.State() != lockfx.Held || h.abandoned {
-		return time.Time{}, h.lossError()
+		return asked, nil, h.lossError()
 	}
-	asked := m.cfg.Clock.Now()
-	if passed(h.Deadline(), asked) { // paused or suspended: the lease may be another's by now
+	if h.renewal != nil {
+		return asked, h.renewal, nil
+	}
+	now := m.cfg.Clock.Now()
+	if passed(h.Deadline(), now) { // paused or suspended: the lease may be another's by now
 		h.expired()
-		return time.Time{}, h.lossError()
+		return asked, nil, h.lossError()
 	}
 	if h.beat != nil {
 		h.beat.Stop()
 		h.beat = nil
 	}
-	h.cancelCall = cancel
-	return asked, nil
+	h.renewal, h.cancelRenewal = make(chan struct{}), cancel
+	return now, nil, nil
 }
 
 // endRenewal judges the answer to a renewal that was asked for at asked.
@@ -87,7 +87,8 @@ func (h *Hold) endRenewal(asked time.Time, renewed bool, err error) (bool, error
 	m := h.m
 	m.mu.Lock()
 	defer m.unlock()
-	h.cancelCall = nil
+	close(h.renewal)
+	h.renewal, h.cancelRenewal = nil, nil
 	if h.State() != lockfx.Held {
 		return false, h.lossError()
 	}
@@ -109,8 +110,9 @@ func (h *Hold) endRenewal(asked time.Time, renewed bool, err error) (bool, error
 		h.lose(lockfx.ReasonHeartbeatFailed, nil)
 	default:
 		h.failures = 0
-		h.extend(asked)
-		if passed(h.Deadline(), now) {
+		deadline := deadlineOf(asked, m.cfg.TTL)
+		h.deadline.Store(&deadline)
+		if passed(deadline, now) {
 			h.expired()
 		} else if h.armBeat(next) {
 			return true, nil

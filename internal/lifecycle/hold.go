@@ -15,19 +15,21 @@ type Hold struct {
 	since    time.Time    // when the request left
 	state    atomic.Uint32
 	deadline atomic.Pointer[time.Time]
-	beating  chan struct{} // of capacity 1: full while a renewal is under way, and after the last one
+
+	first   time.Time       // the first deadline
+	base    context.Context // carries the values of the acquiring context, and never ends
+	running bool            // a run owns this hold, and alone releases it
 
 	// Guarded by m.mu.
-	base       context.Context         // carries the values of the acquiring context, and never ends
-	beat       lockfx.Timer            // the next heartbeat
-	expiry     lockfx.Timer            // declares the loss at the deadline
-	cancelCall context.CancelCauseFunc // ends the store call under way
-	cancelRun  context.CancelCauseFunc // ends the body's context
-	running    bool                    // a run owns this hold, and alone releases it
-	abandoned  bool                    // disposal ran out of time: no more heartbeats
-	leaving    bool                    // a release has begun
-	failures   int                     // renewals that failed in a row
-	loss       *lockfx.LostError
+	cancel        context.CancelCauseFunc // ends the request, and then the body
+	beat          lockfx.Timer            // the next heartbeat
+	expiry        lockfx.Timer            // declares the loss at the deadline
+	renewal       chan struct{}           // not nil while a renewal is under way, and closed at its end
+	cancelRenewal context.CancelCauseFunc // not nil while a renewal is under way
+	failures      int                     // renewals that failed in a row
+	abandoned     bool                    // disposal ran out of time: no more heartbeats
+	leaving       bool                    // a release has begun
+	loss          *lockfx.LostError
 }
 
 var _ lockfx.Holder = (*Hold)(nil)
@@ -54,13 +56,6 @@ func (h *Hold) Token() lockfx.Token {
 // Deadline returns the instant from which Held is false.
 func (h *Hold) Deadline() time.Time { return *h.deadline.Load() }
 
-// extend moves the deadline to that of a request that left at asked. m.mu is
-// held, or h is not published yet.
-func (h *Hold) extend(asked time.Time) {
-	deadline := deadlineOf(asked, h.m.cfg.TTL)
-	h.deadline.Store(&deadline)
-}
-
 // armExpiry arms the timer that declares the loss, and reports whether there is
 // one. m.mu is held.
 func (h *Hold) armExpiry(now time.Time) bool {
@@ -78,7 +73,7 @@ func (h *Hold) expire() {
 	now := m.cfg.Clock.Now()
 	switch {
 	case m.pending == h && h.State() == lockfx.Acquiring:
-		h.cancelCall(errTooLate)
+		h.cancel(errTooLate)
 	case h.State() != lockfx.Held:
 	case passed(h.Deadline(), now):
 		h.expired()
@@ -113,11 +108,9 @@ func (h *Hold) lose(reason lockfx.Reason, cause error) {
 	m.move(h, lockfx.Lost)
 	h.disarm()
 	h.loss = &lockfx.LostError{Key: m.cfg.Key, Token: h.token, Reason: reason}
-	if h.cancelCall != nil {
-		h.cancelCall(h.loss)
-	}
-	if h.cancelRun != nil {
-		h.cancelRun(h.loss)
+	h.cancel(h.loss)
+	if h.cancelRenewal != nil {
+		h.cancelRenewal(h.loss)
 	}
 	m.announce(h, lockfx.Event{Kind: lockfx.EventLost, Reason: reason, Err: cause})
 }

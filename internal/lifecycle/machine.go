@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -11,9 +12,10 @@ import (
 // disposed of. Its methods are safe for concurrent use. State, Held and Token
 // take no mutex and allocate nothing.
 type Machine struct {
-	cfg   Config
-	state atomic.Uint32        // a lockfx.State; written under mu
-	cur   atomic.Pointer[Hold] // from the grant until the release is done; written under mu
+	cfg     Config
+	tooSlow error                // the cause when a release takes longer than its timeout
+	state   atomic.Uint32        // a lockfx.State; written under mu
+	cur     atomic.Pointer[Hold] // from the grant until the release is done; written under mu
 
 	mu       sync.Mutex // guards what follows, and the fields of a Hold that say so
 	last     lockfx.Token
@@ -31,7 +33,11 @@ func New(cfg Config) (*Machine, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	return &Machine{cfg: cfg, last: cfg.Last}, nil
+	return &Machine{
+		cfg:     cfg,
+		tooSlow: fmt.Errorf("%w: no answer within the release timeout of %v", lockfx.ErrTimeout, cfg.ReleaseTimeout),
+		last:    cfg.Last,
+	}, nil
 }
 
 // State returns where the lock stands.

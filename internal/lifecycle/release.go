@@ -28,20 +28,21 @@ func (m *Machine) Release(ctx context.Context) (bool, error) {
 	if h == nil {
 		return false, nil
 	}
-	return m.release(ctx, h)
+	return m.release(context.WithoutCancel(ctx), h)
 }
 
-func (m *Machine) release(ctx context.Context, h *Hold) (bool, error) {
-	ask, first := m.beginRelease(h)
+// release is Release for a ctx that does not end.
+func (m *Machine) release(ctx context.Context, h *Hold) (ok bool, err error) {
+	renewal, ask, first := m.beginRelease(h)
 	if !first {
 		return false, nil
 	}
 	bounded, cancel := m.detached(ctx)
 	defer cancel()
-	ok, err := false, m.storeError("release", errExited)
+	err = errExited
 	defer func() { m.endRelease(h, err) }() // also if the store ended this goroutine
 	switch {
-	case !h.joinRenewal(bounded):
+	case !joined(bounded, renewal):
 		err = m.storeError("release", errStillRenewal)
 	case !ask:
 		err = nil
@@ -57,41 +58,44 @@ func (m *Machine) release(ctx context.Context, h *Hold) (bool, error) {
 	return ok, err
 }
 
-// beginRelease stops everything that could renew. It reports whether the store is
-// to be asked, and whether this call is the one that releases.
-func (m *Machine) beginRelease(h *Hold) (ask, first bool) {
+// beginRelease stops everything that could renew, and returns a channel that
+// closes at the end of the renewal that is under way, if there is one. It reports
+// whether the store is to be asked, and whether this call is the one that releases.
+func (m *Machine) beginRelease(h *Hold) (renewal <-chan struct{}, ask, first bool) {
 	m.mu.Lock()
 	defer m.unlock()
 	if h.leaving {
-		return false, false
+		return nil, false, false
 	}
 	h.leaving, m.inUse = true, true
 	if h.State() == lockfx.Held && passed(h.Deadline(), m.cfg.Clock.Now()) {
 		h.expired()
 	}
 	if h.State() == lockfx.Lost {
-		return outcomeUnknown(h.loss.Reason), true
+		return h.renewal, outcomeUnknown(h.loss.Reason), true
 	}
 	m.move(h, lockfx.Releasing)
 	h.disarm()
-	if h.cancelCall != nil {
-		h.cancelCall(errReleasing)
+	if h.cancelRenewal != nil {
+		h.cancelRenewal(errReleasing)
 	}
-	return true, true
+	return h.renewal, true, true
 }
 
-// joinRenewal waits for a renewal under way. No other starts: h is not Held.
-func (h *Hold) joinRenewal(ctx context.Context) bool {
+// joined waits for the renewal under way. No other starts: the hold is not Held.
+func joined(ctx context.Context, renewal <-chan struct{}) bool {
+	if renewal == nil {
+		return true
+	}
 	select {
-	case h.beating <- struct{}{}:
-		<-h.beating
+	case <-renewal:
 		return true
 	case <-ctx.Done():
 		return false
 	}
 }
 
-// endRelease ends in Released and drops what the hold kept of its run.
+// endRelease ends in Released and lets go of the hold.
 func (m *Machine) endRelease(h *Hold, err error) {
 	m.mu.Lock()
 	defer m.unlock()
@@ -101,7 +105,6 @@ func (m *Machine) endRelease(h *Hold, err error) {
 		reason = h.loss.Reason
 	}
 	m.announce(h, lockfx.Event{Kind: lockfx.EventReleased, Reason: reason, Err: err})
-	h.base, h.cancelCall, h.cancelRun = nil, nil, nil
 	m.cur.Store(nil)
 	m.leave()
 }

@@ -18,40 +18,29 @@ import (
 // the LostError. When the lease was not to be had, the error is a
 // [lockfx.NotAcquiredError] and body was not called.
 func (m *Machine) Run(ctx context.Context, body func(context.Context, *Hold) error) (err error) {
-	h, refusal, err := m.acquire(ctx, true)
+	run, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	h := m.newHold(ctx, cancel)
+	h.running = true
+	answer, err := m.acquire(ctx, run, h)
 	switch {
 	case errors.Is(err, lockfx.ErrNotIdle):
 		return &lockfx.NotAcquiredError{Key: m.cfg.Key, Self: true}
 	case err != nil:
 		return err
-	case h == nil:
-		return &lockfx.NotAcquiredError{Key: m.cfg.Key, HeldBy: refusal.HeldBy, RetryAfter: refusal.RetryAfter}
+	case h.token == 0:
+		return &lockfx.NotAcquiredError{Key: m.cfg.Key, HeldBy: answer.HeldBy, RetryAfter: answer.RetryAfter}
 	}
-	run, cancel := context.WithCancelCause(lockfx.WithToken(ctx, h.token))
 	defer func() {
 		cancel(nil) // what the body left running stops before the lease is given back
-		err = m.finish(ctx, h, err)
+		err = m.finish(h, err)
 	}()
-	m.attach(h, cancel)
-	return body(run, h)
-}
-
-// attach lets a loss or a disposal end the body's context, from now on or at once.
-func (m *Machine) attach(h *Hold, cancel context.CancelCauseFunc) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	h.cancelRun = cancel
-	if h.loss != nil {
-		cancel(h.loss)
-	}
-	if m.disposed {
-		cancel(lockfx.ErrDisposed)
-	}
+	return body(lockfx.WithToken(run, h.token), h)
 }
 
 // finish releases after the body, and joins what went wrong.
-func (m *Machine) finish(ctx context.Context, h *Hold, bodyErr error) error {
-	ok, err := m.release(ctx, h)
+func (m *Machine) finish(h *Hold, bodyErr error) error {
+	ok, err := m.release(h.base, h)
 	if h.loss != nil {
 		if errors.Is(bodyErr, lockfx.ErrLost) {
 			return bodyErr

@@ -59,9 +59,8 @@ func (m *Machine) storeRelease(ctx context.Context, token lockfx.Token) (ok bool
 	return ok && err == nil, err
 }
 
-// detached returns a context for giving a lease back: it keeps the values of ctx,
-// outlives it, and has a bound of its own.
-func (m *Machine) detached(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(context.WithoutCancel(ctx), m.cfg.ReleaseTimeout,
-		fmt.Errorf("%w: no answer within the release timeout of %v", lockfx.ErrTimeout, m.cfg.ReleaseTimeout))
+// detached returns a context for giving a lease back: endless carries the values
+// of a caller but not its end, and the release timeout bounds it.
+func (m *Machine) detached(endless context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(endless, m.cfg.ReleaseTimeout, m.tooSlow)
 }
