@@ -1,0 +1,71 @@
+package runscope
+
+import (
+	"errors"
+	"fmt"
+
+	"go.uber.org/dig"
+)
+
+var (
+	// ErrClosed: the run that the scope belongs to is over.
+	ErrClosed = errors.New("the scope is closed: its run is over")
+	// ErrReentrant: a constructor resolved by hand while the scope was building
+	// it. It could wait for itself for ever.
+	ErrReentrant = errors.New("a constructor can't resolve from the scope that is building it: take the value as a parameter")
+)
+
+// MissingError says that the scope does not hold what was asked for by hand.
+type MissingError struct {
+	Keys []Key
+}
+
+func (e *MissingError) Error() string { return "not bound in this scope: " + joinKeys(e.Keys) }
+
+// CtorError says which per-run constructor gave an error or panicked.
+type CtorError struct {
+	Label string
+	Err   error
+}
+
+func (e *CtorError) Error() string { return "constructor " + e.Label + ": " + e.Err.Error() }
+
+// Unwrap returns what the constructor returned, or a [PanicError].
+func (e *CtorError) Unwrap() error { return e.Err }
+
+// PanicError is a panic that was met while values were built.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// Unwrap returns the value of the panic if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// reason drops the outermost layer of an error of dig's Provide, which only says
+// where the function was defined.
+func reason(err error) error {
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner
+	}
+	return err
+}
+
+// rootCause returns the first error in the chain that is not dig's own, or the
+// last one. Unlike [dig.RootCause] it looks at each link by itself, so it stops at
+// a constructor's error that wraps one of dig's.
+func rootCause(err error) error {
+	for {
+		_, own := err.(dig.Error) //nolint:errorlint // one link at a time is the point
+		inner := errors.Unwrap(err)
+		if !own || inner == nil {
+			return err
+		}
+		err = inner
+	}
+}
