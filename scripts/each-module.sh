@@ -15,6 +15,6 @@ while IFS= read -r mod; do
 done < <(cd "$root" && find . -name '.?*' -prune -o -name testdata -prune -o -name go.mod -exec dirname {} \; | sort)
 
 if ((${#failed[@]})); then
-  echo "$1: failed in these modules: ${failed[*]}" >&2
+  echo "${1##*/}: failed in these modules: ${failed[*]}" >&2
   exit 1
 fi

@@ -49,5 +49,6 @@ END {
 	printf "%s", verdicts
 	if (!ran) { print "torture: no gate ran"; exit 1 }
 	printf "torture: %d gates, %d failed\n", ran, failed
+	if (broken && !failed) print "torture: FAILED: go test did not run to its end, see above"
 	exit failed > 0 || broken
 }
