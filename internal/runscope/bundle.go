@@ -76,9 +76,10 @@ func inStruct(leaves []Leaf) reflect.Type {
 	return reflect.StructOf(fields)
 }
 
-// judge asks dig whether it takes fn as a constructor, on its own.
+// judge asks dig whether it takes fn as a constructor, on its own. Cycles are the
+// business of the dry run.
 func judge(fn any, opts ...dig.ProvideOption) error {
-	return reason(dig.New(dig.DryRun(true)).Provide(fn, opts...))
+	return reason(dig.New(deferred...).Provide(fn, opts...))
 }
 
 // judgeParams asks dig whether a function can have these parameters.

@@ -38,8 +38,10 @@ func (l Leaf) inTag() reflect.StructTag {
 	switch {
 	case l.Group != "" && l.Soft:
 		return tag("group", l.Group+",soft")
+	case l.Optional && l.Name != "":
+		return `optional:"true" ` + l.tag()
 	case l.Optional:
-		return `optional:"true" ` + tag("name", l.Name)
+		return `optional:"true"`
 	}
 	return l.tag()
 }

@@ -130,7 +130,7 @@ func (p *Plan) lay(body []reflect.Type) {
 	p.mirror = newBundle(keys, all)
 	p.runs = newBundle(p.run, p.Wants)
 	p.collect = reflect.FuncOf(body, nil, false)
-	if keys != nil {
+	if len(keys) > 0 {
 		primer := inStruct([]Leaf{{Key: keys[0]}})
 		p.prime = reflect.MakeFunc(reflect.FuncOf([]reflect.Type{primer}, nil, false),
 			func([]reflect.Value) []reflect.Value { return nil }).Interface()

@@ -12,13 +12,12 @@ import (
 
 // Scope is the scope of one run.
 type Scope struct {
-	plan   *Plan
-	owner  atomic.Uint64 // the goroutine that holds mu, if it is known
-	closed atomic.Bool
+	plan  *Plan
+	owner atomic.Uint64 // the goroutine that holds mu, if it is known
 
 	mu       sync.Mutex // guards what follows; dig is not safe for concurrent use
 	root     *dig.Container
-	child    *dig.Scope
+	child    *dig.Scope // nil once closed
 	primed   bool
 	building string // the label of the constructor that was called last
 }
@@ -81,7 +80,6 @@ func (s *Scope) Resolve(fn reflect.Type) ([]reflect.Value, error) {
 // Close ends the scope and drops all that it holds. It waits for a Resolve that is
 // under way.
 func (s *Scope) Close() {
-	s.closed.Store(true)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.root, s.child = nil, nil
@@ -135,7 +133,7 @@ func (s *Scope) lock(fromCtor bool) error {
 		}
 	}
 	s.mu.Lock()
-	if s.closed.Load() {
+	if s.child == nil {
 		s.mu.Unlock()
 		return ErrClosed
 	}
