@@ -1,5 +1,5 @@
 # Linters are built once for a version of Go, from the module in tools/.
-BIN := $(CURDIR)/.bin/$(shell go env GOVERSION)
+BIN := .bin/$(shell go env GOVERSION)
 TOOLS := $(BIN)/.built
 EACH := SKIP_MODULES=tools scripts/each-module.sh
 
@@ -36,7 +36,7 @@ vet: ## check: go vet
 	@echo "vet: ok"
 
 staticcheck: $(TOOLS) ## check: staticcheck
-	@$(EACH) $(BIN)/staticcheck ./...
+	@$(EACH) "$(CURDIR)/$(BIN)/staticcheck" ./...
 	@echo "staticcheck: ok"
 
 gofumpt: $(TOOLS) ## check: the format of the sources
@@ -45,7 +45,7 @@ gofumpt: $(TOOLS) ## check: the format of the sources
 	@echo "gofumpt: ok"
 
 golangci-lint: $(TOOLS) ## check: the linters that .golangci.yml lists
-	@$(EACH) $(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml
+	@$(EACH) "$(CURDIR)/$(BIN)/golangci-lint" run --config "$(CURDIR)/.golangci.yml"
 	@echo "golangci-lint: ok"
 
 tidy: ## check: go.mod and go.sum of every module
@@ -61,5 +61,5 @@ cross: ## check: the code compiles for Windows and macOS
 	@echo "cross: ok"
 
 $(TOOLS): tools/go.mod tools/go.sum
-	cd tools && GOWORK=off GOBIN=$(BIN) go install tool
+	cd tools && GOWORK=off GOBIN="$(CURDIR)/$(BIN)" go install tool
 	@touch $@
