@@ -31,13 +31,12 @@ func newLines(ctx context.Context, r io.Reader, limit int) lines {
 	return lines{in, bufio.NewReaderSize(in, max(bufferSize, limit+len("\r\n"))), limit}
 }
 
-// next reads one line. The last one may lack its line end; after it the error is
-// [io.EOF]. On any other error the line is incomplete, but its size is right.
-func (l lines) next() (line, error) {
-	var read line
+// next reads one line. The last one may lack its line end; after it, more is
+// false. On an error the line is incomplete, but its size is right.
+func (l lines) next() (read line, more bool, err error) {
 	for {
 		if err := l.in.stopped(); err != nil {
-			return read, err
+			return read, false, err
 		}
 		chunk, err := l.buf.ReadSlice('\n')
 		read.size += int64(len(chunk))
@@ -48,10 +47,10 @@ func (l lines) next() (line, error) {
 		if lineEnd := len(chunk) - len(read.text); read.size-int64(lineEnd) > int64(l.max) {
 			read.long = l.max
 		}
-		if err == io.EOF && read.size > 0 {
-			err = nil
+		if err == io.EOF {
+			return read, read.size > 0, nil
 		}
-		return read, err
+		return read, true, err
 	}
 }
 

@@ -40,14 +40,14 @@ func Read(ctx context.Context, r io.Reader, opts Options, each func(Entry) error
 	in := newLines(ctx, r, opts.MaxLine)
 	reportAt := opts.ProgressEvery
 	for {
-		line, err := in.next()
+		line, more, err := in.next()
 		stats.Bytes += line.size
-		if err == io.EOF {
-			opts.Progress(stats.Lines, stats.Bytes)
-			return stats, nil
-		}
 		if err != nil {
 			return stats, fmt.Errorf("read access log: after line %d: %w", stats.Lines, err)
+		}
+		if !more {
+			opts.Progress(stats.Lines, stats.Bytes)
+			return stats, nil
 		}
 		stats.Lines++
 		entry, err := line.entry()
