@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -40,7 +41,7 @@ func (l lines) next() (read line, more bool, err error) {
 		}
 		chunk, err := l.buf.ReadSlice('\n')
 		read.size += int64(len(chunk))
-		if err == bufio.ErrBufferFull {
+		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
 		read.text = bytes.TrimSuffix(bytes.TrimSuffix(chunk, []byte("\n")), []byte("\r"))

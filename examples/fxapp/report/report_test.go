@@ -5,10 +5,13 @@ import (
 	"errors"
 	"flag"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
+	"weak"
 
 	"github.com/lockfx/lockfx/examples/fxapp/accesslog"
 	"github.com/lockfx/lockfx/examples/fxapp/report"
@@ -93,6 +96,30 @@ func TestReportLeavesTheQueryOut(t *testing.T) {
 	if text := render(t, r, accesslog.Stats{}); !strings.Contains(text, "  2  100.00%  /search\n") {
 		t.Errorf("got\n%s", text)
 	}
+}
+
+// The strings of an entry share their line, which must not outlive it: a log of
+// gigabytes has few names.
+func TestReportKeepsNoLine(t *testing.T) {
+	r := report.New()
+	line := addFromLine(r)
+	runtime.GC()
+	if line.Value() != nil {
+		t.Error("the report keeps a line alive")
+	}
+	if text := render(t, r, accesslog.Stats{}); !strings.Contains(text, "/path\n") {
+		t.Errorf("got\n%s", text)
+	}
+}
+
+//go:noinline
+func addFromLine(r *report.Report) weak.Pointer[[1 << 16]byte] {
+	line := new([1 << 16]byte)
+	copy(line[:], "host/path")
+	e := entry(1, "", "", 200)
+	e.Host, e.Path = unsafe.String(&line[0], 4), unsafe.String(&line[4], 5)
+	r.Add(e)
+	return weak.Make(line)
 }
 
 // What a client sends must not reach the terminal of who reads the report.
