@@ -37,5 +37,6 @@
 // Only held keys cost memory, and watched ones. A released record is deleted. A
 // record that expired and that nobody asks for is swept: after as many changes as
 // there are records, the live ones are copied to a new map, which costs each call
-// a constant on average. Copying is needed because a Go map never shrinks.
+// a constant on average; the one call that copies takes as long as there are
+// records. Copying is needed because a Go map never shrinks.
 package memstore

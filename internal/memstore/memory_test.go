@@ -10,11 +10,8 @@ import (
 	"github.com/lockfx/lockfx"
 )
 
-// manyKeys is how many distinct keys a store must be able to forget.
-const manyKeys = 1_000_000
-
-// heapLimit is what a store may keep after it has seen them: a record for 1 key in
-// 1000 would be less than half of it, a counter for each key a hundred times more.
+// heapLimit is what a store may keep after it has seen many keys. A counter for
+// each key takes twenty times as much, or more.
 const heapLimit = 256 << 10
 
 // heapGrowth returns by how many bytes the live heap is greater after work.
