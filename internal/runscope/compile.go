@@ -4,27 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-
-	"go.uber.org/dig"
 )
-
-// Plan is a [Spec] that was checked and worked out. It does not change and may be
-// used by many goroutines.
-type Plan struct {
-	run    []Key
-	wants  []bool // which of run are reached
-	ctors  []*ctor
-	leaves []Leaf
-	hand   bool // the by-hand resolver is reached
-	bound  map[Key]bool
-
-	in       reflect.Type
-	mirror   bundle       // gives the leaves
-	runs     bundle       // gives the wanted run values
-	collect  reflect.Type // takes the body's arguments
-	softBody bool         // a soft group is reached: see prime
-	prime    any
-}
 
 // Compile checks s and works out what it needs. The error joins all faults that
 // were found. Constructors are built for it, but never called.
@@ -41,7 +21,7 @@ func Compile(s Spec) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.dryRun(plan); err != nil {
+	if err := plan.dryRun(c.ctors); err != nil {
 		return nil, err
 	}
 	return plan, nil
@@ -136,37 +116,4 @@ func (c *compiler) claim(k Key, owner string) bool {
 	}
 	c.owners[k] = owner
 	return true
-}
-
-// dryRun has dig wire everything up without calling anything. It finds cycles,
-// and any way in which this package and dig see the same functions differently.
-func (c *compiler) dryRun(p *Plan) error {
-	var faults []error
-	root := dig.New(dig.DryRun(true))
-	provide := func(s interface {
-		Provide(any, ...dig.ProvideOption) error
-	}, fn any, opts ...dig.ProvideOption,
-	) {
-		if err := s.Provide(fn, opts...); err != nil {
-			faults = append(faults, reason(err))
-		}
-	}
-	if p.mirror.fn != nil {
-		provide(root, reflect.Zero(p.mirror.fn).Interface())
-	}
-	scope := root.Scope("run")
-	if p.runs.fn != nil {
-		provide(scope, reflect.Zero(p.runs.fn).Interface())
-	}
-	for _, k := range c.ctors {
-		if err := scope.Provide(k.sample, k.opts...); err != nil {
-			faults = append(faults, &CtorError{Label: k.Label, Err: reason(err)})
-		}
-	}
-	if faults == nil {
-		if err := scope.Invoke(reflect.Zero(p.collect).Interface()); err != nil {
-			faults = append(faults, fmt.Errorf("body %v: %w", c.spec.Body, rootCause(err)))
-		}
-	}
-	return errors.Join(faults...)
 }

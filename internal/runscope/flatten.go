@@ -2,6 +2,7 @@ package runscope
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -49,7 +50,7 @@ func appendParam(leaves []Leaf, t reflect.Type, tags reflect.StructTag) []Leaf {
 		optional, _ := strconv.ParseBool(tags.Get("optional"))
 		return append(leaves, Leaf{Key: Key{Type: t, Name: tags.Get("name")}, Optional: optional})
 	}
-	for f := range fields(t, inType) {
+	for _, f := range fields(t, inType) {
 		leaves = appendParam(leaves, f.Type, f.Tag)
 	}
 	return leaves
@@ -77,22 +78,18 @@ func appendResult(keys []Key, t reflect.Type, name, tagged string) []Key {
 	if !dig.IsOut(t) {
 		return append(keys, Key{Type: t, Name: name})
 	}
-	for f := range fields(t, outType) {
+	for _, f := range fields(t, outType) {
 		keys = appendResult(keys, f.Type, f.Tag.Get("name"), f.Tag.Get("group"))
 	}
 	return keys
 }
 
-// fields yields the fields of a dig.In or dig.Out struct that carry values.
+// fields returns the fields of a dig.In or dig.Out struct that carry values.
 // Unexported ones are only left where "ignore-unexported" drops them.
-func fields(t, marker reflect.Type) func(yield func(reflect.StructField) bool) {
-	return func(yield func(reflect.StructField) bool) {
-		for f := range t.Fields() {
-			if f.Type != marker && f.IsExported() && !yield(f) {
-				return
-			}
-		}
-	}
+func fields(t, marker reflect.Type) []reflect.StructField {
+	return slices.DeleteFunc(slices.Collect(t.Fields()), func(f reflect.StructField) bool {
+		return f.Type == marker || !f.IsExported()
+	})
 }
 
 func groupOf(tagged string) (name string, options map[string]bool, ok bool) {

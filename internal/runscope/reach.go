@@ -3,7 +3,6 @@ package runscope
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 )
 
@@ -18,7 +17,7 @@ type reach struct {
 
 // plan works out what the body reaches. It relies on a Spec without faults.
 func (c *compiler) plan() (*Plan, error) {
-	p := &Plan{run: c.spec.Run, wants: make([]bool, len(c.spec.Run)), bound: map[Key]bool{}}
+	p := &Plan{run: slices.Clone(c.spec.Run), wants: make([]bool, len(c.spec.Run)), bound: map[Key]bool{}}
 	r := &reach{compiler: c, plan: p, leafAt: map[Key]int{}, used: map[*ctor]bool{}}
 	for _, l := range params(c.body) {
 		r.need(l, "body")
@@ -39,7 +38,7 @@ func (c *compiler) plan() (*Plan, error) {
 // need notes that asker has the parameter l.
 func (r *reach) need(l Leaf, asker string) {
 	if l.Group != "" {
-		r.plan.softBody = r.plan.softBody || l.Soft
+		r.plan.soft = r.plan.soft || l.Soft
 		if !l.Soft {
 			for _, k := range r.makers[l.Key] {
 				r.use(k)
@@ -119,32 +118,3 @@ func (r *reach) leaf(l Leaf) {
 	have.Optional = have.Optional && l.Optional
 	have.Soft = have.Soft && l.Soft
 }
-
-// lay makes all types that runs are built from, once.
-func (p *Plan) lay(body []reflect.Type) {
-	keys := make([]Key, len(p.leaves))
-	for i, l := range p.leaves {
-		keys[i] = l.Key
-	}
-	p.in = inStruct(p.leaves)
-	p.mirror = newBundle(keys, all)
-	p.runs = newBundle(p.run, p.Wants)
-	p.collect = reflect.FuncOf(body, nil, false)
-	if len(keys) > 0 {
-		primer := inStruct([]Leaf{{Key: keys[0]}})
-		p.prime = reflect.MakeFunc(reflect.FuncOf([]reflect.Type{primer}, nil, false),
-			func([]reflect.Value) []reflect.Value { return nil }).Interface()
-	}
-}
-
-// Leaves returns exactly what is needed from the application, in an order that
-// is the same for the same Spec.
-func (p *Plan) Leaves() []Leaf { return slices.Clone(p.leaves) }
-
-// In returns a dig.In struct that asks for the leaves: the type of the parameter
-// of a constructor that gathers them from the application.
-func (p *Plan) In() reflect.Type { return p.in }
-
-// Wants reports whether Spec.Run[i] is reached. The values of the others need not
-// be made.
-func (p *Plan) Wants(i int) bool { return p.wants[i] }

@@ -43,7 +43,7 @@ func (s *Scope) Args() ([]reflect.Value, error) {
 		return nil, err
 	}
 	defer s.unlock()
-	return s.resolve(s.plan.collect, s.plan.softBody)
+	return s.resolve(s.plan.collect, s.plan.soft)
 }
 
 // Resolve builds the arguments of a function of type fn from what is bound in the

@@ -1,0 +1,5 @@
+//go:build !race
+
+package runscope_test
+
+const manyRuns = 100_000
