@@ -1,0 +1,30 @@
+package fxlock
+
+import (
+	"fmt"
+
+	"go.uber.org/fx"
+
+	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock/internal/annotated"
+)
+
+// Bind puts a lock that was made with [New] into an application, as
+// `name:"<name>"`. The application's stop disposes of it, even if nobody takes it.
+// If the name is taken, fx.New fails.
+func Bind(name string, lock *Lock) fx.Option {
+	site := callSite()
+	if name == "" || lock == nil {
+		return fx.Error(fmt.Errorf("fxlock.Bind(%q) (%s): %w: the name must not be empty and the lock not nil",
+			name, place(site), lockfx.ErrConfig))
+	}
+	tag := nameTag([]string{name})
+	provide := func(lc fx.Lifecycle) *Lock {
+		lc.Append(lock.hook())
+		return lock
+	}
+	return fx.Options(
+		fx.Provide(annotated.Located(provide, site, fx.ResultTags(tag))),
+		fx.Invoke(fx.Annotate(func(*Lock) {}, fx.ParamTags(tag))),
+	)
+}

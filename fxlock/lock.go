@@ -1,0 +1,163 @@
+package fxlock
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync"
+	"sync/atomic"
+
+	"go.uber.org/fx"
+	"go.uber.org/zap"
+
+	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/internal/lifecycle"
+	"github.com/lockfx/lockfx/internal/runscope"
+)
+
+// Lock is one lock of an application. It is safe for concurrent use; State, Held
+// and Token take no mutex and allocate nothing.
+//
+// One Lock is held by one caller at a time: while a run is under way, another Run
+// or Do on it returns a [lockfx.NotAcquiredError] whose Self is true.
+type Lock struct {
+	settings *settings
+	store    lockfx.Store
+	logger   *zap.Logger // nil when the application has none
+	shared   map[runscope.Key]reflect.Value
+	plans    sync.Map // from the type of a body to its *source or error
+
+	restarting sync.Mutex // guards the exchange of machine
+	machine    atomic.Pointer[lifecycle.Machine]
+}
+
+// newLock makes a lock over store. The settings are sound.
+func newLock(s *settings, store lockfx.Store, logger *zap.Logger) (*Lock, error) {
+	if s.logger != nil {
+		logger = s.logger
+	}
+	l := &Lock{settings: s, store: store, logger: logger}
+	if l.store == nil {
+		l.store = NewMemoryStore(MemoryStoreClock(s.clock.Now))
+		l.warnOfMemory()
+	}
+	return l, l.renew(0)
+}
+
+// renew gives the lock a fresh machine whose tokens exceed last.
+func (l *Lock) renew(last lockfx.Token) error {
+	cfg := l.settings.lifecycle(l.store)
+	cfg.Last = last
+	if l.logger != nil {
+		cfg.Observers = append([]func(lockfx.Event){logEvents(l.logger)}, cfg.Observers...)
+	}
+	m, err := lifecycle.New(cfg)
+	if err != nil {
+		return err
+	}
+	l.machine.Store(m)
+	return nil
+}
+
+// hook starts and stops the lock with an application. A lock that was stopped is
+// made anew by the next start; it keeps the last token.
+func (l *Lock) hook() fx.Hook {
+	return fx.Hook{
+		OnStart: func(context.Context) error {
+			l.restarting.Lock()
+			defer l.restarting.Unlock()
+			if m := l.machine.Load(); m.Disposed() {
+				return l.renew(m.Last())
+			}
+			return nil
+		},
+		OnStop: l.stop,
+	}
+}
+
+// stop disposes of the lock and then closes its own store, unless a body that
+// still runs needs it for the release.
+func (l *Lock) stop(ctx context.Context) error {
+	if err := l.Dispose(ctx); err != nil {
+		return err
+	}
+	closer, ok := l.store.(lockfx.Closer)
+	if !ok || !l.settings.store.owned() {
+		return nil
+	}
+	return closer.Close(ctx)
+}
+
+// Key returns the key in the store.
+func (l *Lock) Key() string { return l.settings.key }
+
+// State returns where the lock stands.
+func (l *Lock) State() lockfx.State { return l.machine.Load().State() }
+
+// Held reports whether a lease is held and its local deadline has not passed.
+func (l *Lock) Held() bool { return l.machine.Load().Held() }
+
+// Token returns the fencing token of the lease that is held, or 0.
+func (l *Lock) Token() lockfx.Token { return l.machine.Load().Token() }
+
+// Acquire asks the store once, for a hold without a body: [Lock.Run] and [Lock.Do]
+// are safer, since they always release. ctx bounds the attempt, not the hold.
+//
+// It returns true only for a grant that is exactly one and whose token exceeds the
+// last one. Contention is (false, nil); an outage ([lockfx.ErrStore]), a malformed
+// grant ([lockfx.ErrBadGrant]), a token that does not rise
+// ([lockfx.ErrFenceRegressed]), a dead ctx and a disposed lock
+// ([lockfx.ErrDisposed]) are (false, error). While the lock is not Idle or
+// Released it returns [lockfx.ErrNotIdle] at once and changes nothing.
+func (l *Lock) Acquire(ctx context.Context) (bool, error) {
+	return l.machine.Load().Acquire(l.labelled(ctx, runSettings{}))
+}
+
+// Release gives the lease back. It returns true only if the store confirmed it,
+// and leaves the lock Released whatever the store answered. It goes on when ctx
+// has ended, within the release timeout. When nothing is held it returns
+// (false, nil). The lease of a run is released by the run alone: the error then
+// matches [lockfx.ErrNotIdle].
+func (l *Lock) Release(ctx context.Context) (bool, error) {
+	return l.machine.Load().Release(ctx)
+}
+
+// Tick is one heartbeat, as the lock's own timer makes it. It reports whether the
+// lease is still held; the error says how it was lost, or, with [WithRenewRetry],
+// what failed. When nothing is held, or after Dispose, it returns (false, nil) and
+// does not touch the store.
+func (l *Lock) Tick(ctx context.Context) (bool, error) {
+	return l.machine.Load().Tick(ctx)
+}
+
+// Dispose ends the lock; the application's stop does it for a lock in a graph. It
+// refuses new runs, cancels the body of one under way with cause
+// [lockfx.ErrDisposed], keeps renewing until it has returned and released, and may
+// be called more than once. If ctx ends first, the error says so: the lease is not
+// renewed any more, never released under the running body, and released by the run
+// when its body returns.
+//
+// A body that calls Dispose waits for itself until ctx ends; it should return
+// instead, or use fx.Shutdowner.
+func (l *Lock) Dispose(ctx context.Context) error {
+	return l.machine.Load().Dispose(ctx)
+}
+
+// labelled returns ctx with the label that refused callers elsewhere see.
+func (l *Lock) labelled(ctx context.Context, run runSettings) context.Context {
+	if run.label == "" && lockfx.LabelFrom(ctx) != "" {
+		return ctx
+	}
+	return lockfx.WithLabel(ctx, l.settings.labelFor(run))
+}
+
+// join is errors.Join that returns a lone error as it is.
+func join(first, second error) error {
+	switch {
+	case first == nil:
+		return second
+	case second == nil:
+		return first
+	}
+	return errors.Join(first, second)
+}

@@ -1,0 +1,71 @@
+package fxlock
+
+import (
+	"fmt"
+	"os"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/lockfx/lockfx"
+)
+
+// logEvents returns an observer that writes one line for each event.
+func logEvents(logger *zap.Logger) func(lockfx.Event) {
+	logger = logger.Named("fxlock")
+	return func(e lockfx.Event) {
+		line := logger.Check(levelOf(e), e.Kind.String())
+		if line == nil {
+			return
+		}
+		fields := []zap.Field{zap.String("lock", e.Lock), keyField(e.Key)}
+		if e.Token != 0 {
+			fields = append(fields, fenceField(e.Token))
+		}
+		if e.Reason != lockfx.ReasonNone {
+			fields = append(fields, zap.Stringer("reason", e.Reason))
+		}
+		if e.Kind == lockfx.EventLost || e.Kind == lockfx.EventReleased {
+			fields = append(fields, zap.Duration("held_for", e.HeldFor))
+		}
+		if e.HeldBy != "" {
+			fields = append(fields, zap.String("held_by", e.HeldBy))
+		}
+		if e.RetryAfter > 0 {
+			fields = append(fields, zap.Duration("retry_after", e.RetryAfter))
+		}
+		if e.Err != nil {
+			fields = append(fields, zap.Error(e.Err))
+		}
+		line.Write(fields...)
+	}
+}
+
+func levelOf(e lockfx.Event) zapcore.Level {
+	switch {
+	case e.Kind == lockfx.EventCallbackPanicked:
+		return zapcore.ErrorLevel
+	case e.Kind == lockfx.EventLost, e.Err != nil:
+		return zapcore.WarnLevel
+	}
+	return zapcore.InfoLevel
+}
+
+// warnOfMemory says once that nobody chose a store, on stderr when there is no
+// logger: a lock that silently excludes nobody else is worse than none.
+func (l *Lock) warnOfMemory() {
+	const warning = "no store was chosen: other processes are not excluded"
+	const cure = "add fxlock.WithStore, StoreFrom or StoreFromGraph; WithStore(fxlock.NewMemoryStore()) says that this is meant"
+	if l.logger == nil {
+		fmt.Fprintf(os.Stderr, "fxlock: lock %q: %s; %s\n", l.settings.name, warning, cure)
+		return
+	}
+	l.logger.Named("fxlock").Warn(warning, zap.String("lock", l.settings.name),
+		keyField(l.settings.key), zap.String("cure", cure))
+}
+
+// The fields of a run, in log lines of ours and in the logger that it binds.
+
+func keyField(key string) zap.Field { return zap.String("key", key) }
+
+func fenceField(token lockfx.Token) zap.Field { return zap.Int64("fence", int64(token)) }

@@ -1,0 +1,112 @@
+package fxlock
+
+import (
+	"fmt"
+	"path"
+	"reflect"
+	"runtime"
+
+	"go.uber.org/fx"
+	"go.uber.org/zap"
+
+	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock/internal/annotated"
+	"github.com/lockfx/lockfx/internal/runscope"
+)
+
+// Module puts a lock into an fx application: a *Lock as `name:"<name>"` and,
+// unless [Named] is given, unnamed too, and an F for each [Body]. The key is the
+// name and the ttl 30 s, unless options say otherwise.
+//
+// The store is what [WithStore], [StoreFrom] or [StoreFromGraph] say. Without any
+// of them it is a fresh memory store, and a warning says that other processes are
+// not excluded.
+//
+// The application's stop disposes of the lock after all that was built with it has
+// stopped; see [Lock.Dispose]. Nothing is acquired while the application is built.
+// Faults of the options are errors of fx.New, all at once.
+func Module(name string, opts ...Option) fx.Option {
+	site := callSite()
+	s, err := newSettings(&settings{name: name, module: true, key: name, ttl: defaultTTL}, opts)
+	if err != nil {
+		return fx.Error(fmt.Errorf("%s (%s): %w", s.moduleText(), place(site), err))
+	}
+	provided := []any{
+		annotated.Located(s.provideLock(), site, fx.ResultTags(nameTag([]string{name}))),
+	}
+	if !s.named {
+		provided = append(provided, annotated.Located(provideUnnamed(name), site))
+	}
+	if s.store.owned() {
+		provided = append(provided, s.store.provide(name))
+	}
+	for _, b := range s.bodies {
+		provided = append(provided, b.provide(name))
+	}
+	if s.private {
+		provided = append(provided, fx.Private)
+	}
+	return fx.Options(fx.Provide(provided...), fx.Provide(s.provideReach(site)))
+}
+
+// provideLock returns the constructor of the lock. It takes the store, the logger
+// and what is shared.
+func (s *settings) provideLock() any {
+	var p paramObject
+	storeField := 0
+	if s.store != nil && s.store.value == nil {
+		storeField = p.add(storeType, s.store.tag(s.name))
+	}
+	loggerField := p.add(loggerType, `optional:"true"`)
+	lifecycleField := p.add(reflect.TypeFor[fx.Lifecycle](), "")
+	sharedField := len(p.fields)
+	for _, k := range s.shared {
+		if k.Group != "" {
+			p.add(reflect.SliceOf(k.Type), fmt.Sprintf("group:%q", k.Group))
+		} else {
+			p.add(k.Type, nameTag([]string{k.Name}))
+		}
+	}
+	return makeFunc([]reflect.Type{p.structType()}, reflect.TypeFor[*Lock](), func(args []reflect.Value) (reflect.Value, error) {
+		in := args[0]
+		var store lockfx.Store
+		if s.store != nil {
+			store = s.store.value
+		}
+		if storeField != 0 {
+			store, _ = in.Field(storeField).Interface().(lockfx.Store)
+			if isNil(store) {
+				return reflect.Value{}, fmt.Errorf("%s: %w: %s: the store must not be nil", s.moduleText(), lockfx.ErrConfig, s.store.text)
+			}
+		}
+		l, err := newLock(s, store, in.Field(loggerField).Interface().(*zap.Logger))
+		if err != nil {
+			return reflect.Value{}, err
+		}
+		l.shared = make(map[runscope.Key]reflect.Value, len(s.shared))
+		for i, k := range s.shared {
+			l.shared[k] = in.Field(sharedField + i)
+		}
+		in.Field(lifecycleField).Interface().(fx.Lifecycle).Append(l.hook())
+		return reflect.ValueOf(l), nil
+	})
+}
+
+// provideUnnamed returns a constructor that gives the named lock without its name.
+func provideUnnamed(name string) any {
+	var p paramObject
+	lockField := p.add(reflect.TypeFor[*Lock](), nameTag([]string{name}))
+	return makeFunc([]reflect.Type{p.structType()}, reflect.TypeFor[*Lock](), func(args []reflect.Value) (reflect.Value, error) {
+		return args[0].Field(lockField), nil
+	})
+}
+
+// place prints a place in the source for people: base name and line.
+func place(pc uintptr) string {
+	f := runtime.FuncForPC(pc)
+	if f == nil {
+		return "unknown place"
+	}
+	file, line := f.FileLine(pc)
+	return fmt.Sprintf("%s:%d", path.Base(file), line)
+}

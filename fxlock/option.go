@@ -1,0 +1,203 @@
+package fxlock
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/lockfx/lockfx"
+)
+
+// An Option configures a lock: [Module], [New]. It prints itself as it is written.
+type Option interface {
+	fmt.Stringer
+	applyLock(*settings)
+}
+
+// A RunOption configures one run: [Lock.Run], [Lock.Do], [Body], [RunValue],
+// [DoValue]. It prints itself as it is written.
+type RunOption interface {
+	fmt.Stringer
+	applyRun(*runSettings)
+}
+
+// A LockOrRunOption configures a lock, or a single run of it, which then wins.
+type LockOrRunOption interface {
+	Option
+	RunOption
+}
+
+type option struct {
+	text  string
+	apply func(*settings)
+}
+
+func (o option) String() string        { return o.text }
+func (o option) applyLock(s *settings) { o.apply(s) }
+
+type lockOrRunOption struct {
+	option
+	run func(*runSettings)
+}
+
+func (o lockOrRunOption) applyRun(r *runSettings) { o.run(r) }
+
+// runSettings is what the options of one run add up to.
+type runSettings struct {
+	label string
+}
+
+// positive is an option that sets a duration greater than 0.
+func positive(name string, d time.Duration, set func(*settings)) Option {
+	text := name + "(" + d.String() + ")"
+	return option{text, func(s *settings) {
+		if d <= 0 {
+			s.fault(text, "must be greater than 0")
+			return
+		}
+		set(s)
+	}}
+}
+
+// WithKey sets the key in the store; the default is the name of the module.
+// [lockfx.CheckKey] has the rule. [New] requires it.
+func WithKey(key string) Option {
+	text := call("WithKey", key)
+	return option{text, func(s *settings) {
+		if err := lockfx.CheckKey(key); err != nil {
+			s.faultErr(text, err)
+		}
+		s.key = key
+	}}
+}
+
+// WithTTL sets the lease asked for, greater than 0; the default of a module is
+// 30 s. A holder that dies blocks the others for at most this long. [New] requires
+// it.
+func WithTTL(ttl time.Duration) Option {
+	return positive("fxlock.WithTTL", ttl, func(s *settings) { s.ttl = ttl })
+}
+
+// WithHeartbeat sets the time from one renewal to the next, greater than 0 and at
+// most half the ttl; the default is a third of the ttl.
+func WithHeartbeat(interval time.Duration) Option {
+	return positive("fxlock.WithHeartbeat", interval, func(s *settings) { s.heartbeat = interval })
+}
+
+// WithReleaseTimeout bounds giving a lease back, which goes on when the context of
+// the run has ended; the default is the smaller of the ttl and 5 s.
+func WithReleaseTimeout(d time.Duration) Option {
+	return positive("fxlock.WithReleaseTimeout", d, func(s *settings) { s.releaseTimeout = d })
+}
+
+// WithTeardownTimeout bounds the OnStop hooks of a run's scope, which run while
+// the lease is still held and renewed; the default is 15 s, as in fx.
+func WithTeardownTimeout(d time.Duration) Option {
+	return positive("fxlock.WithTeardownTimeout", d, func(s *settings) { s.teardownTimeout = d })
+}
+
+// WithRenewRetry makes a heartbeat that met an error be tried again, with
+// back-off, until the local deadline: the lease is ours until then. Without it any
+// error loses the lease at once. A heartbeat that the store refused is final in
+// both cases.
+func WithRenewRetry() Option {
+	return option{"fxlock.WithRenewRetry()", func(s *settings) { s.renewRetry = true }}
+}
+
+// WithClock sets the clock that leases are judged by on this side, and its timers.
+// A default memory store uses it too.
+func WithClock(clock lockfx.Clock) Option {
+	text := fmt.Sprintf("fxlock.WithClock(%T)", clock)
+	return option{text, func(s *settings) {
+		if clock == nil {
+			s.fault(text, "must not be nil")
+		}
+		s.clock = clock
+	}}
+}
+
+// WithTokenName sets the name under which a run binds its token beside the unnamed
+// one; the default is "lock:fence".
+func WithTokenName(name string) Option {
+	text := call("WithTokenName", name)
+	return option{text, func(s *settings) { s.bindingName(&s.tokenName, text, name) }}
+}
+
+// WithHolderName sets the name under which a run binds its holder beside the
+// unnamed one; the default is "lock:holder".
+func WithHolderName(name string) Option {
+	text := call("WithHolderName", name)
+	return option{text, func(s *settings) { s.bindingName(&s.holderName, text, name) }}
+}
+
+// WithOnLost makes onLost be called once for each lease that is lost, after the
+// context of the run has been cancelled, outside of every mutex. A panic of it is
+// contained and reported as [lockfx.EventCallbackPanicked].
+func WithOnLost(onLost func(lockfx.Reason)) Option {
+	const text = "fxlock.WithOnLost(func)"
+	return option{text, func(s *settings) {
+		if onLost == nil {
+			s.fault(text, "must not be nil")
+		}
+		s.onLost = onLost
+	}}
+}
+
+// Observer makes observe receive every event of the lock, in order, one at a time,
+// outside of every mutex: all that the log says, for metrics and traces. It may be
+// given more than once. A panic of it is contained and reported as
+// [lockfx.EventCallbackPanicked].
+func Observer(observe func(lockfx.Event)) Option {
+	const text = "fxlock.Observer(func)"
+	return option{text, func(s *settings) {
+		if observe == nil {
+			s.fault(text, "must not be nil")
+			return
+		}
+		s.observers = append(s.observers, observe)
+	}}
+}
+
+// WithLogger sets the logger instead of the application's, or for [New].
+func WithLogger(logger *zap.Logger) Option {
+	const text = "fxlock.WithLogger(*zap.Logger)"
+	return option{text, func(s *settings) {
+		if logger == nil {
+			s.fault(text, "must not be nil; zap.NewNop() is silent")
+		}
+		s.logger = logger
+	}}
+}
+
+// WithLabel sets what those who are refused see as the holder. It is for people
+// and decides nothing. The default is the label of the run's context
+// ([lockfx.WithLabel]), or else host/pid/lock.
+func WithLabel(label string) LockOrRunOption {
+	return lockOrRunOption{
+		option{call("WithLabel", label), func(s *settings) { s.label = label }},
+		func(r *runSettings) { r.label = label },
+	}
+}
+
+// Named leaves the lock without its unnamed binding: it is in the graph under
+// `name:"..."` alone. All but one of an application's modules need it.
+func Named() Option {
+	return option{"fxlock.Named()", func(s *settings) {
+		s.named = true
+		s.moduleOnly("fxlock.Named()")
+	}}
+}
+
+// Private keeps the lock, its bodies and its store inside the fx.Module that the
+// module stands in.
+func Private() Option {
+	return option{"fxlock.Private()", func(s *settings) {
+		s.private = true
+		s.moduleOnly("fxlock.Private()")
+	}}
+}
+
+// call prints a call of this package with one string.
+func call(name, arg string) string { return "fxlock." + name + "(" + strconv.Quote(arg) + ")" }

@@ -1,0 +1,58 @@
+package fxlock
+
+import (
+	"reflect"
+	"strings"
+
+	"go.uber.org/fx"
+
+	"github.com/lockfx/lockfx/fxlock/internal/annotated"
+	"github.com/lockfx/lockfx/internal/runscope"
+)
+
+// PerRun adds constructors that are built once for each run, in the run's own
+// scope, and only if the body reaches them. They take the token, the holder, the
+// run's context, its fx.Lifecycle and anything that the body could take; what they
+// give shadows the application's value of the same type for this run. Hooks that
+// they append to the fx.Lifecycle start before the body and stop after it, in
+// reverse order, while the token is still valid.
+//
+// Each is a plain constructor, an fx.Annotated or what fx.Annotate returns.
+func PerRun(ctors ...any) Option {
+	names := make([]string, len(ctors))
+	for i, c := range ctors {
+		names[i] = ctorText(c)
+	}
+	text := "fxlock.PerRun(" + strings.Join(names, ", ") + ")"
+	return option{text, func(s *settings) {
+		for i, c := range ctors {
+			ctor := perRunCtor(c)
+			ctor.Label = names[i]
+			if err := annotated.Fault(c); err != nil {
+				s.faultErr(text, err)
+				continue
+			}
+			s.ctors = append(s.ctors, ctor)
+		}
+	}}
+}
+
+func perRunCtor(c any) runscope.Ctor {
+	var ctor runscope.Ctor
+	if a, ok := c.(fx.Annotated); ok {
+		ctor.Name, ctor.Group, c = a.Name, a.Group, a.Target
+	}
+	ctor.Build = func() (any, error) { return annotated.Build(c) }
+	return ctor
+}
+
+// ctorText names a constructor for people.
+func ctorText(c any) string {
+	if a, ok := c.(fx.Annotated); ok {
+		return funcText(a.Target)
+	}
+	if annotated.Is(c) {
+		return funcText(reflect.ValueOf(c).FieldByName("Target").Interface())
+	}
+	return funcText(c)
+}

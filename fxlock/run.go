@@ -1,0 +1,113 @@
+package fxlock
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/internal/lifecycle"
+)
+
+// Do runs body under the lock, without dependency injection and so at the least
+// cost: acquire, body, release. See [Lock.Run] for the context and the errors.
+func (l *Lock) Do(ctx context.Context, body func(context.Context, lockfx.Holder) error, opts ...RunOption) error {
+	return l.machine.Load().Run(l.labelled(ctx, settle(opts)), func(ctx context.Context, h *lifecycle.Hold) error {
+		return body(ctx, h)
+	})
+}
+
+// DoValue is [Lock.Do] for a body that returns a value. When the body did not run
+// the value is zero; when it ran, it is the body's, whatever the error.
+func DoValue[T any](ctx context.Context, l *Lock, body func(context.Context, lockfx.Holder) (T, error), opts ...RunOption) (T, error) {
+	var v T
+	err := l.Do(ctx, func(ctx context.Context, h lockfx.Holder) (err error) {
+		v, err = body(ctx, h)
+		return err
+	}, opts...)
+	return v, err
+}
+
+// Run runs body under the lock: acquire, build a fresh scope that binds the
+// fencing token and the holder, call body, tear the scope down in reverse order
+// while the token is valid, release. The last two always happen, also when body
+// panics or ends its goroutine.
+//
+// body is a function that returns nothing or an error. Its parameters are dig
+// parameters of any kind; the package documentation lists what a run binds.
+// Values of the application reach it through [Share].
+//
+// The context that it can take ends with ctx, with the loss of the lease (its
+// cause is then a [lockfx.LostError]) and with the stop of the application (cause
+// [lockfx.ErrDisposed]).
+//
+// When nothing else failed, the error is body's own. Otherwise the errors are
+// joined, body's first. A body that returned nil although its lease was lost gets
+// the LostError. When the lease was not to be had it is a
+// [lockfx.NotAcquiredError], and when the scope could not be built a
+// [lockfx.ScopeError]; body did not run then.
+func (l *Lock) Run(ctx context.Context, body any, opts ...RunOption) error {
+	return l.runBody(ctx, body, reflect.Value{}, opts)
+}
+
+// RunValue is [Lock.Run] for a body that returns a T, or a T and an error. When
+// the body did not run the value is zero; when it ran, it is the body's, whatever
+// the error.
+func RunValue[T any](ctx context.Context, l *Lock, body any, opts ...RunOption) (T, error) {
+	var v T
+	err := l.runBody(ctx, body, reflect.ValueOf(&v).Elem(), opts)
+	return v, err
+}
+
+// runBody runs a body that is only known now. Its value goes to dst, if that is
+// valid.
+func (l *Lock) runBody(ctx context.Context, body any, dst reflect.Value, opts []RunOption) error {
+	fn := reflect.ValueOf(body)
+	src, err := l.sourceFor(fn)
+	if err != nil {
+		return err
+	}
+	if err := checkResults(fn.Type(), dst); err != nil {
+		return l.scopeError("check the body", err)
+	}
+	return l.run(ctx, src, nil, settle(opts), func(args []reflect.Value) error {
+		out := fn.Call(args)
+		if dst.IsValid() {
+			dst.Set(out[0])
+			out = out[1:]
+		}
+		if len(out) == 0 {
+			return nil
+		}
+		err, _ := out[0].Interface().(error)
+		return err
+	})
+}
+
+// checkResults checks that a body of type t returns a value for dst, if that is
+// valid, and then nothing or an error.
+func checkResults(t reflect.Type, dst reflect.Value) error {
+	n := t.NumOut()
+	if n > 0 && t.Out(n-1) == errorType {
+		n--
+	}
+	switch {
+	case dst.IsValid() && (n != 1 || t.Out(0) != dst.Type()):
+		return fmt.Errorf("%w: %v must return %v, or %v and an error", lockfx.ErrConfig, t, dst.Type(), dst.Type())
+	case !dst.IsValid() && n != 0:
+		return fmt.Errorf("%w: %v must return nothing or an error; fxlock.RunValue takes a value", lockfx.ErrConfig, t)
+	}
+	return nil
+}
+
+// settle adds up the options of a run.
+func settle(opts []RunOption) (r runSettings) {
+	for _, o := range opts {
+		o.applyRun(&r)
+	}
+	return r
+}
+
+func (l *Lock) scopeError(op string, err error) error {
+	return &lockfx.ScopeError{Key: l.settings.key, Op: op, Err: err}
+}

@@ -1,0 +1,157 @@
+package fxlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"go.uber.org/fx"
+
+	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock/internal/hooks"
+	"github.com/lockfx/lockfx/internal/lifecycle"
+	"github.com/lockfx/lockfx/internal/runscope"
+)
+
+// Scope is the scope of one run, for bodies that resolve by hand what they may or
+// may not need. It reaches the values of the run, what [PerRun] builds and what
+// [Share] shares. After the run it resolves nothing. It is safe for concurrent use.
+type Scope struct {
+	lock   *Lock
+	ctx    context.Context // the run's: hooks of what is built later start under it
+	inner  *runscope.Scope
+	opened hooks.Lifecycle
+}
+
+// Invoke calls fn, a function that returns nothing or an error, with dig
+// parameters from the scope, and returns its error. If they can't be had the error
+// is a [lockfx.ScopeError] and fn was not called.
+func (s *Scope) Invoke(fn any) error {
+	v := reflect.ValueOf(fn)
+	if v.Kind() != reflect.Func || v.IsNil() {
+		return s.fault("invoke", fmt.Errorf("%w: must be a function, and is %v", lockfx.ErrConfig, v))
+	}
+	if err := checkResults(v.Type(), reflect.Value{}); err != nil {
+		return s.fault("invoke", err)
+	}
+	args, err := s.inner.Resolve(v.Type())
+	if err != nil {
+		return s.fault("resolve by hand", s.cure(err))
+	}
+	if err := s.opened.Start(s.ctx); err != nil {
+		return s.fault("start what was resolved by hand", err)
+	}
+	if out := v.Call(args); len(out) > 0 {
+		err, _ = out[0].Interface().(error)
+	}
+	return err
+}
+
+// Get resolves a T from the scope, unnamed or under the given name. See
+// [Scope.Invoke] for errors.
+func Get[T any](s *Scope, name ...string) (T, error) {
+	var p paramObject
+	field := p.add(reflect.TypeFor[T](), nameTag(name))
+	var v T
+	take := reflect.MakeFunc(reflect.FuncOf([]reflect.Type{p.structType()}, nil, false), func(args []reflect.Value) []reflect.Value {
+		reflect.ValueOf(&v).Elem().Set(args[0].Field(field))
+		return nil
+	})
+	err := s.Invoke(take.Interface())
+	return v, err
+}
+
+// cure adds to an error of the scope what would make the value available.
+func (s *Scope) cure(err error) error {
+	var missing *runscope.MissingError
+	if !errors.As(err, &missing) {
+		return err
+	}
+	faults := make([]error, len(missing.Keys))
+	for i, k := range missing.Keys {
+		faults[i] = fmt.Errorf("%w: %v is not in the scope: add %s or fxlock.PerRun to %s",
+			lockfx.ErrConfig, k, shareText(k), s.lock.settings.moduleText())
+	}
+	return errors.Join(faults...)
+}
+
+func (s *Scope) fault(op string, err error) error { return s.lock.scopeError(op, err) }
+
+// run runs call under the lock with arguments from a fresh scope.
+func (l *Lock) run(ctx context.Context, src *source, inputs []reflect.Value, run runSettings, call func([]reflect.Value) error) error {
+	return l.machine.Load().Run(l.labelled(ctx, run), func(ctx context.Context, h *lifecycle.Hold) (err error) {
+		s := &Scope{lock: l, ctx: ctx}
+		defer func() { err = join(err, s.close()) }()
+		args, err := s.open(src, h, inputs)
+		if err != nil {
+			return err
+		}
+		if cause := context.Cause(ctx); cause != nil || !h.Held() {
+			return cause // lost, or stopped, while the scope was built
+		}
+		return call(args)
+	})
+}
+
+// open builds the scope and returns the body's arguments.
+func (s *Scope) open(src *source, h *lifecycle.Hold, inputs []reflect.Value) ([]reflect.Value, error) {
+	var err error
+	if s.inner, err = src.Open(s.bound(src, h, inputs)); err != nil {
+		return nil, s.fault("bind the run's values", err)
+	}
+	args, err := s.inner.Args()
+	if err != nil {
+		return nil, s.fault("build the body's parameters", err)
+	}
+	if err := s.opened.Start(s.ctx); err != nil {
+		return nil, s.fault("start the run's values", err)
+	}
+	return args, nil
+}
+
+// bound returns the values of boundKeys, as far as they are wanted.
+func (s *Scope) bound(src *source, h *lifecycle.Hold, inputs []reflect.Value) []reflect.Value {
+	values := make([]reflect.Value, boundInputs+len(inputs), boundInputs+len(inputs)+1)
+	bind := func(i int, v any) {
+		if src.blueprint.Wants(i) {
+			values[i] = reflect.ValueOf(v)
+		}
+	}
+	token := lockfx.TokenFrom(s.ctx)
+	bind(boundContext, s.ctx)
+	bind(boundToken, token)
+	bind(boundNamedToken, token)
+	bind(boundHolder, h)
+	bind(boundNamedHolder, h)
+	bind(boundLifecycle, &s.opened)
+	bind(boundScope, s)
+	copy(values[boundInputs:], inputs)
+	if src.blueprint.logger != nil {
+		logger := src.logger
+		if logger != nil {
+			logger = logger.With(keyField(s.lock.settings.key), fenceField(token))
+		}
+		values = append(values, reflect.ValueOf(logger))
+	}
+	return values
+}
+
+// close tears the scope down, while the lease is still held and renewed.
+func (s *Scope) close() error {
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(s.ctx), s.lock.settings.teardownTimeout, errTeardown)
+	defer cancel()
+	defer func() {
+		if s.inner != nil {
+			s.inner.Close()
+		}
+	}()
+	if err := s.opened.Stop(ctx); err != nil {
+		return s.fault("tear the scope down", err)
+	}
+	return nil
+}
+
+var errTeardown = fmt.Errorf("%w: the teardown timeout is over", lockfx.ErrTimeout)
+
+var _ fx.Lifecycle = (*hooks.Lifecycle)(nil)

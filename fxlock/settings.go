@@ -1,0 +1,152 @@
+package fxlock
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/internal/lifecycle"
+	"github.com/lockfx/lockfx/internal/runscope"
+)
+
+// settings is what the options of one lock add up to. After newSettings nothing
+// writes to it, so one option value serves many applications.
+type settings struct {
+	name            string
+	module          bool // made by Module, not by New
+	key             string
+	label           string
+	ttl             time.Duration
+	heartbeat       time.Duration
+	releaseTimeout  time.Duration
+	teardownTimeout time.Duration
+	renewRetry      bool
+	clock           lockfx.Clock
+	tokenName       string
+	holderName      string
+	onLost          func(lockfx.Reason)
+	observers       []func(lockfx.Event)
+	logger          *zap.Logger
+	named           bool
+	private         bool
+	store           *storeChoice
+	ctors           []runscope.Ctor
+	shared          []runscope.Key
+	bodies          []*body
+
+	faults []error
+}
+
+const (
+	defaultTTL             = 30 * time.Second
+	defaultTeardownTimeout = 15 * time.Second
+	defaultTokenName       = "lock:fence"
+	defaultHolderName      = "lock:holder"
+)
+
+// newSettings adds up the options, or returns all their faults.
+func newSettings(s *settings, opts []Option) (*settings, error) {
+	s.teardownTimeout = defaultTeardownTimeout
+	s.tokenName, s.holderName = defaultTokenName, defaultHolderName
+	s.clock = lockfx.SystemClock()
+	for i, o := range opts {
+		if o == nil {
+			s.faults = append(s.faults, fmt.Errorf("%w: option %d is nil", lockfx.ErrConfig, i+1))
+			continue
+		}
+		o.applyLock(s)
+	}
+	if s.name == "" {
+		s.name = s.key
+	}
+	if s.tokenName == s.holderName {
+		s.fault(call("WithTokenName", s.tokenName), "the token and the holder need different names")
+	}
+	if len(s.faults) == 0 {
+		if err := s.lifecycle(placeholder{}).Check(); err != nil {
+			s.faults = append(s.faults, err)
+		}
+	}
+	if len(s.faults) == 0 {
+		s.compileBodies()
+	}
+	return s, errors.Join(s.faults...)
+}
+
+// placeholder stands for a store that is not there yet.
+type placeholder struct{ lockfx.Store }
+
+// lifecycle returns what the machine over store is made of.
+func (s *settings) lifecycle(store lockfx.Store) lifecycle.Config {
+	return lifecycle.Config{
+		Name:           s.name,
+		Key:            s.key,
+		Store:          store,
+		TTL:            s.ttl,
+		Heartbeat:      s.heartbeat,
+		ReleaseTimeout: s.releaseTimeout,
+		RenewRetry:     s.renewRetry,
+		Clock:          s.clock,
+		OnLost:         s.onLost,
+		Observers:      s.observers,
+	}
+}
+
+// fault notes that the option printed as text breaks rule.
+func (s *settings) fault(text, rule string) {
+	s.faults = append(s.faults, fmt.Errorf("%w: %s: %s", lockfx.ErrConfig, text, rule))
+}
+
+func (s *settings) faultErr(text string, err error) {
+	if !errors.Is(err, lockfx.ErrConfig) {
+		err = fmt.Errorf("%w: %w", lockfx.ErrConfig, err)
+	}
+	s.faults = append(s.faults, fmt.Errorf("%s: %w", text, err))
+}
+
+// moduleOnly refuses an option that makes sense in a graph alone.
+func (s *settings) moduleOnly(text string) {
+	if !s.module {
+		s.fault(text, "needs an fx application: use fxlock.Module")
+	}
+}
+
+func (s *settings) bindingName(to *string, text, name string) {
+	if name == "" {
+		s.fault(text, "must not be empty")
+	}
+	*to = name
+}
+
+// moduleText is how messages call the lock.
+func (s *settings) moduleText() string {
+	if s.module {
+		return "fxlock.Module(" + strconv.Quote(s.name) + ")"
+	}
+	return "fxlock.New(" + strconv.Quote(s.name) + ")"
+}
+
+// labelFor returns the label of a run.
+func (s *settings) labelFor(run runSettings) string {
+	switch {
+	case run.label != "":
+		return run.label
+	case s.label != "":
+		return s.label
+	}
+	return processLabel() + s.name
+}
+
+var processLabel = sync.OnceValue(func() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown-host"
+	}
+	return host + "/" + strconv.Itoa(os.Getpid()) + "/"
+})

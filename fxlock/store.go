@@ -1,0 +1,157 @@
+package fxlock
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"go.uber.org/fx"
+
+	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock/internal/annotated"
+	"github.com/lockfx/lockfx/internal/memstore"
+)
+
+// MemoryStore is a store inside this process: it excludes goroutines and
+// applications that share it, and nobody else. It is a [lockfx.Watcher],
+// [lockfx.Inspector] and [lockfx.Breaker].
+type MemoryStore = memstore.Store
+
+// MemoryStoreOption configures a [MemoryStore].
+type MemoryStoreOption = memstore.Option
+
+// NewMemoryStore returns an empty memory store.
+func NewMemoryStore(opts ...MemoryStoreOption) *MemoryStore { return memstore.New(opts...) }
+
+// MemoryStoreClock makes now the clock of a memory store, instead of time.Now.
+func MemoryStoreClock(now func() time.Time) MemoryStoreOption { return memstore.WithNow(now) }
+
+// storeChoice says where the store comes from. Exactly one of its ways is set.
+type storeChoice struct {
+	text  string
+	value lockfx.Store  // WithStore
+	ctor  reflect.Value // StoreFrom: a func(...) (lockfx.Store, error)
+	pc    uintptr       // StoreFrom: the constructor, for messages
+	graph string        // StoreFromGraph: the struct tag
+}
+
+// owned reports whether the store belongs to the lock alone and ends with it.
+func (c *storeChoice) owned() bool { return c != nil && c.ctor.IsValid() }
+
+func (s *settings) chooseStore(c *storeChoice) {
+	if s.store != nil {
+		s.fault(c.text, s.store.text+" already says where the store comes from")
+	}
+	s.store = c
+}
+
+// WithStore gives the lock a store. The lock does not close it.
+func WithStore(store lockfx.Store) Option {
+	text := fmt.Sprintf("fxlock.WithStore(%T)", store)
+	return option{text, func(s *settings) {
+		if isNil(store) {
+			s.fault(text, "must not be nil")
+		}
+		s.chooseStore(&storeChoice{text: text, value: store})
+	}}
+}
+
+// StoreFrom gives the lock a store of its own: ctor is a constructor that takes
+// anything from the graph and returns a [lockfx.Store], or something that is one,
+// and optionally an error. It may be what fx.Annotate returns, say to take a named
+// client. The store is in nobody else's reach, and if it is a [lockfx.Closer] it
+// is closed after the lock was disposed of. If it can't be built, fx.New fails.
+func StoreFrom(ctor any) Option {
+	text := "fxlock.StoreFrom(" + funcText(ctor) + ")"
+	return option{text, func(s *settings) {
+		s.moduleOnly(text)
+		fn, err := storeCtor(ctor)
+		if err != nil {
+			s.faultErr(text, err)
+		}
+		s.chooseStore(&storeChoice{text: text, ctor: fn, pc: pcOf(ctor)})
+	}}
+}
+
+// StoreFromGraph makes the lock use the [lockfx.Store] that the application
+// provides, unnamed or under the given name. If there is none, fx.New fails. The
+// lock does not close it.
+func StoreFromGraph(name ...string) Option {
+	text := "fxlock.StoreFromGraph(" + quoted(name) + ")"
+	return option{text, func(s *settings) {
+		s.moduleOnly(text)
+		if len(name) > 1 {
+			s.fault(text, "takes one name at most")
+		}
+		s.chooseStore(&storeChoice{text: text, graph: nameTag(name)})
+	}}
+}
+
+var (
+	storeType = reflect.TypeFor[lockfx.Store]()
+	errorType = reflect.TypeFor[error]()
+)
+
+// storeCtor makes ctor a func(...) (lockfx.Store, error) with the same parameters.
+func storeCtor(ctor any) (reflect.Value, error) {
+	built, err := annotated.Build(ctor)
+	if err != nil {
+		return reflect.Value{}, err
+	}
+	fn := reflect.ValueOf(built)
+	if fn.Kind() != reflect.Func || fn.IsNil() {
+		return reflect.Value{}, errors.New("must be a constructor")
+	}
+	t := fn.Type()
+	ok := t.NumOut() == 1 || t.NumOut() == 2 && t.Out(1) == errorType
+	if !ok || !t.Out(0).Implements(storeType) || t.IsVariadic() {
+		return reflect.Value{}, fmt.Errorf("%v must return a lockfx.Store and optionally an error, and take no variadic parameter", t)
+	}
+	in := make([]reflect.Type, t.NumIn())
+	for i := range in {
+		in[i] = t.In(i)
+	}
+	made := reflect.FuncOf(in, []reflect.Type{storeType, errorType}, false)
+	return reflect.MakeFunc(made, func(args []reflect.Value) []reflect.Value {
+		out := fn.Call(args)
+		failure := reflect.Zero(errorType)
+		if len(out) == 2 {
+			failure = out[1]
+		}
+		if failure.IsNil() && isNil(out[0].Interface()) {
+			failure = reflect.ValueOf(fmt.Errorf("%w: %v returned a nil store", lockfx.ErrConfig, t)).Convert(errorType)
+		}
+		store := reflect.Zero(storeType)
+		if failure.IsNil() {
+			store = out[0].Convert(storeType)
+		}
+		return []reflect.Value{store, failure}
+	}), nil
+}
+
+// provide returns the constructor that puts an owned store into the graph, under a
+// name that only this lock asks for.
+func (c *storeChoice) provide(lock string) any {
+	return annotated.Located(c.ctor.Interface(), c.pc, fx.ResultTags(c.tag(lock)))
+}
+
+// tag returns the struct tag that the lock asks for its store with.
+func (c *storeChoice) tag(lock string) string {
+	if c.owned() {
+		return nameTag([]string{"fxlock:store:" + lock})
+	}
+	return c.graph
+}
+
+func isNil(v any) bool {
+	r := reflect.ValueOf(v)
+	switch r.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Pointer, reflect.Map, reflect.Func, reflect.Interface, reflect.Slice, reflect.Chan:
+		return r.IsNil()
+	default:
+		return false
+	}
+}
