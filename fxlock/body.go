@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 
 	"go.uber.org/fx"
 	"go.uber.org/zap"
@@ -122,36 +123,70 @@ func sameResults(a, b reflect.Type) bool {
 	return true
 }
 
-// provide returns the constructor of the F. It takes the lock and the application's
-// lifecycle in one parameter object, and what fn needs in a second one, so that all
-// of that is built before the hook is appended: fx then stops the F first.
-func (b *body) provide(lock string) any {
+// boundBody is an F on its way into the graph. It goes through a key of its own
+// because fx names the keys that it could not build: the name says which lock asks
+// in vain, and what helps.
+type boundBody struct{ f reflect.Value }
+
+func (b *body) boundTag(lock string) string {
+	return nameTag([]string{fmt.Sprintf("lock %s, %s.%s: fx.Provide what its body asks for, or give it to fxlock.PerRun",
+		lock, b.f.PkgPath(), b.f.Name())})
+}
+
+// provide returns the constructors that put the F into the graph.
+func (b *body) provide(lock string) []any {
+	tag := b.boundTag(lock)
+	var p paramObject
+	boundField := p.add(reflect.TypeFor[boundBody](), tag)
+	unwrap := makeFunc([]reflect.Type{p.structType()}, b.f, func(args []reflect.Value) (reflect.Value, error) {
+		return args[0].Field(boundField).Interface().(boundBody).f, nil
+	})
+	return []any{
+		annotated.Located(b.bind(lock), b.pc, fx.ResultTags(tag)),
+		annotated.Located(unwrap, b.pc),
+	}
+}
+
+// bind returns the constructor that makes the F. It takes the lock and the
+// application's lifecycle in one parameter object, and what fn needs in a second
+// one, so that all of that is built before the hook is appended: fx then stops the
+// F first.
+func (b *body) bind(lock string) any {
 	var p paramObject
 	lockField := p.add(reflect.TypeFor[*Lock](), nameTag([]string{lock}))
 	lifecycleField := p.add(reflect.TypeFor[fx.Lifecycle](), "")
 	loggerField := 0
 	if wanted := b.blueprint.logger; wanted != nil {
-		loggerField = p.add(loggerType, `optional:"`+fmt.Sprint(wanted.Optional)+`"`)
+		loggerField = p.add(loggerType, `optional:"`+strconv.FormatBool(wanted.Optional)+`"`)
 	}
-	ctor := makeFunc([]reflect.Type{p.structType(), b.blueprint.In()}, b.f, func(args []reflect.Value) (reflect.Value, error) {
+	in := []reflect.Type{p.structType(), b.blueprint.In()}
+	return makeFunc(in, reflect.TypeFor[boundBody](), func(args []reflect.Value) (reflect.Value, error) {
 		l := args[0].Field(lockField).Interface().(*Lock)
 		src := &source{Source: b.blueprint.Bind(args[1]), blueprint: b.blueprint}
 		if loggerField != 0 {
 			src.logger = args[0].Field(loggerField).Interface().(*zap.Logger)
 		}
 		gate := new(drain.Gate)
-		args[0].Field(lifecycleField).Interface().(fx.Lifecycle).Append(fx.Hook{
-			OnStart: func(context.Context) error { gate.Open(); return nil },
-			OnStop: func(ctx context.Context) error {
-				if err := gate.Close(ctx, lockfx.ErrDisposed); err != nil {
-					return fmt.Errorf("stop %v of lock %q: it still runs: %w", b.f, lock, err)
-				}
-				return nil
-			},
-		})
-		return reflect.MakeFunc(b.f, func(args []reflect.Value) []reflect.Value { return b.call(l, src, gate, args) }), nil
+		args[0].Field(lifecycleField).Interface().(fx.Lifecycle).Append(b.drainHook(lock, gate))
+		f := reflect.MakeFunc(b.f, func(args []reflect.Value) []reflect.Value { return b.call(l, src, gate, args) })
+		return reflect.ValueOf(boundBody{f}), nil
 	})
-	return annotated.Located(ctor, b.pc)
+}
+
+// drainHook stops the calls of the F before what they use is stopped.
+func (b *body) drainHook(lock string, gate *drain.Gate) fx.Hook {
+	return fx.Hook{
+		OnStart: func(context.Context) error {
+			gate.Open()
+			return nil
+		},
+		OnStop: func(ctx context.Context) error {
+			if err := gate.Close(ctx, lockfx.ErrDisposed); err != nil {
+				return fmt.Errorf("stop %v of lock %q: it still runs: %w", b.f, lock, err)
+			}
+			return nil
+		},
+	}
 }
 
 // call is a call of the F.

@@ -41,7 +41,7 @@ func Module(name string, opts ...Option) fx.Option {
 		provided = append(provided, s.store.provide(name))
 	}
 	for _, b := range s.bodies {
-		provided = append(provided, b.provide(name))
+		provided = append(provided, b.provide(name)...)
 	}
 	if s.private {
 		provided = append(provided, fx.Private)

@@ -64,20 +64,14 @@ func positive(name string, d time.Duration, set func(*settings)) Option {
 // WithKey sets the key in the store; the default is the name of the module.
 // [lockfx.CheckKey] has the rule. [New] requires it.
 func WithKey(key string) Option {
-	text := call("WithKey", key)
-	return option{text, func(s *settings) {
-		if err := lockfx.CheckKey(key); err != nil {
-			s.faultErr(text, err)
-		}
-		s.key = key
-	}}
+	return option{call("WithKey", key), func(s *settings) { s.key = key }}
 }
 
 // WithTTL sets the lease asked for, greater than 0; the default of a module is
 // 30 s. A holder that dies blocks the others for at most this long. [New] requires
 // it.
 func WithTTL(ttl time.Duration) Option {
-	return positive("fxlock.WithTTL", ttl, func(s *settings) { s.ttl = ttl })
+	return option{"fxlock.WithTTL(" + ttl.String() + ")", func(s *settings) { s.ttl = ttl }}
 }
 
 // WithHeartbeat sets the time from one renewal to the next, greater than 0 and at

@@ -68,14 +68,10 @@ func newSettings(s *settings, opts []Option) (*settings, error) {
 	if s.tokenName == s.holderName {
 		s.fault(call("WithTokenName", s.tokenName), "the token and the holder need different names")
 	}
-	if len(s.faults) == 0 {
-		if err := s.lifecycle(placeholder{}).Check(); err != nil {
-			s.faults = append(s.faults, err)
-		}
+	if err := s.lifecycle(placeholder{}).Check(); err != nil {
+		s.faults = append(s.faults, err)
 	}
-	if len(s.faults) == 0 {
-		s.compileBodies()
-	}
+	s.compileBodies()
 	return s, errors.Join(s.faults...)
 }
 

@@ -1,0 +1,61 @@
+// Package fxlock puts fenced locks into applications built on go.uber.org/fx.
+//
+//	type Nightly func(context.Context) error
+//
+//	fx.New(
+//		fx.Provide(NewDB, NewScheduler), // NewScheduler takes a Nightly
+//		fxlock.Module("nightly",
+//			fxlock.StoreFromGraph(),
+//			fxlock.Body[Nightly](func(ctx context.Context, fence lockfx.Token, db *DB) error {
+//				return db.Rebuild(ctx, fence) // the db refuses a token smaller than one it has seen
+//			})),
+//	)
+//
+// A run acquires the lock, builds a scope of its own, calls the body, tears the
+// scope down while the token is still valid, and releases:
+//
+//	acquire ─▶ bind token and holder ─▶ PerRun constructors ─▶ body ─▶ OnStop hooks ─▶ release
+//	   │                │                        │                          (reverse)
+//	   └── refused      └── fails ───────────────┴──▶ the body never runs; torn down, released
+//
+// # Ways in, from cheap to rich
+//
+//   - [Lock.Do] and [DoValue] take a plain function: no reflection.
+//   - [Lock.Run] and [RunValue] take a function with dig parameters. Values of the
+//     application reach it through [Share].
+//   - [Body] puts a func type of your own into the graph. Handlers then need no
+//     import of this package, and nothing unused is built.
+//   - [PerRun] adds constructors that are built once per run.
+//
+// # What a run binds
+//
+// Only what the body and the constructors that it reaches ask for is bound. These
+// shadow values of the application that have the same type:
+//
+//   - context.Context: ends with the caller's, with the loss of the lease and with
+//     the stop of the application; context.Cause says which. It carries the token
+//     ([lockfx.TokenFrom]).
+//   - [lockfx.Token], and the same as `name:"lock:fence"`.
+//   - [lockfx.Holder], and the same as `name:"lock:holder"`: poll Held at no cost.
+//   - fx.Lifecycle: hooks of this run. Hooks appended to the application's
+//     lifecycle while it runs would never be executed.
+//   - *[Scope]: resolves more by hand.
+//   - *zap.Logger with the key and the fence as fields, if the application has one.
+//   - the inputs of a func type given to [Body].
+//
+// # Several callers
+//
+// A *Lock is one lock: while one caller runs under it, a second one in the same
+// process gets a [lockfx.NotAcquiredError] whose Self is true, at once.
+//
+// # Stopping
+//
+// fx stops what was built last first. What was built with the lock stops before it;
+// a function made by [Body] stops before the values that it uses: it lets nobody in
+// any more, cancels the body with cause [lockfx.ErrDisposed], and waits. The lease
+// is renewed until the body has returned and is then released by the goroutine of
+// the run, so it is released even if fx runs out of time and skips the hook. What
+// is never built is never stopped: nothing is acquired in constructors.
+//
+// An application can be started again. Its locks then keep the last token.
+package fxlock
