@@ -78,10 +78,11 @@ func TestCompileRefuses(t *testing.T) {
 			spec(func(s *runscope.Spec) { s.Hand = reflect.TypeFor[*Cache]() }),
 			[]string{"by-hand resolver *runscope_test.Cache: must be one of the run's values"},
 		},
-		"constructor is no function": {ctors(3), []string{"constructor NewA: must provide constructor function, got 3 (type int)"}},
-		"constructor is nil":         {ctors(nil), []string{"constructor NewA: can't provide an untyped nil"}},
-		"constructor gives nothing":  {ctors(func(*DB) error { return nil }), []string{"constructor NewA: func(*runscope_test.DB) error must provide at least one non-error type"}},
-		"constructor takes a result": {ctors(func(results) int { return 0 }), []string{"constructor NewA: bad argument 1", "runscope_test.results"}},
+		"constructor is no function":    {ctors(3), []string{"constructor NewA: must provide constructor function, got 3 (type int)"}},
+		"constructor is nil":            {ctors(nil), []string{"constructor NewA: can't provide an untyped nil"}},
+		"constructor is a nil function": {ctors((func() int)(nil)), []string{"constructor NewA: the func() int is nil"}},
+		"constructor gives nothing":     {ctors(func(*DB) error { return nil }), []string{"constructor NewA: func(*runscope_test.DB) error must provide at least one non-error type"}},
+		"constructor takes a result":    {ctors(func(results) int { return 0 }), []string{"constructor NewA: bad argument 1", "runscope_test.results"}},
 		"constructor takes an error": {
 			spec(func(s *runscope.Spec) {
 				s.Body = reflect.TypeFor[func(int)]()
@@ -149,8 +150,11 @@ func TestCompileTellsAllFaultsAtOnce(t *testing.T) {
 }
 
 func TestConstructorIsCalledByItsName(t *testing.T) {
-	_, err := runscope.Compile(world{ctors: perRun(newWriter, newWriter, 7)}.spec(func() {}))
-	for _, want := range []string{"constructor runscope_test.newWriter: ", "constructor int: "} {
+	made := reflect.MakeFunc(reflect.TypeFor[func() lockfx.Token](), nil).Interface()
+	_, err := runscope.Compile(world{ctors: perRun(newWriter, newWriter, 7, made)}.spec(func() {}))
+	for _, want := range []string{
+		"constructor runscope_test.newWriter: ", "constructor int: ", "constructor func() lockfx.Token: ",
+	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\ndoes not say %s", err, want)
 		}

@@ -60,7 +60,11 @@ func (c Ctor) build() (fn any, err error) {
 	if c.Build == nil {
 		return nil, errors.New("there is no function to build it")
 	}
-	return c.Build()
+	fn, err = c.Build()
+	if v := reflect.ValueOf(fn); err == nil && v.Kind() == reflect.Func && v.IsNil() {
+		err = fmt.Errorf("the %v is nil", v.Type())
+	}
+	return fn, err
 }
 
 // rebuild gives the function for one run.
@@ -75,12 +79,12 @@ func (k *ctor) rebuild() (any, error) {
 	return fn, nil
 }
 
-// nameOf returns the name of a function without the path of its package.
+// nameOf returns the name of a function without the path of its package, or the
+// type of what has no name of its own.
 func nameOf(fn any) string {
-	v := reflect.ValueOf(fn)
-	if v.Kind() == reflect.Func {
-		if f := runtime.FuncForPC(v.Pointer()); f != nil {
-			return path.Base(f.Name())
+	if v := reflect.ValueOf(fn); v.Kind() == reflect.Func {
+		if name := path.Base(runtime.FuncForPC(v.Pointer()).Name()); name != "reflect.makeFuncStub" {
+			return name
 		}
 	}
 	return fmt.Sprintf("%T", fn)

@@ -150,9 +150,13 @@ func TestSoftGroup(t *testing.T) {
 	}
 	call(t, openFor(both), both)
 
-	leaves := world{}.compile(t, body).Leaves()
+	plan := world{ctors: ctors}.compile(t, body)
+	leaves := plan.Leaves()
 	if len(leaves) != 1 || !leaves[0].Soft {
 		t.Errorf("leaves of a soft group: %v", leaves)
+	}
+	if tag := plan.In().Field(1).Tag.Get("group"); tag != "steps,soft" {
+		t.Errorf("a soft group is asked for as %q", tag)
 	}
 	type hard struct {
 		dig.In

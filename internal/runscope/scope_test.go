@@ -3,6 +3,7 @@ package runscope_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"runtime"
 	"strings"
@@ -84,8 +85,10 @@ func TestErrorsOfConstructors(t *testing.T) {
 	check(err, "constructor NewWriter: panic: odd")
 
 	// A constructor that resolves from a container of its own.
-	err = give(func(*DB) (*Writer, error) { return nil, dig.New().Invoke(func(*Cache) {}) })
-	check(err, "constructor NewWriter: missing type: *runscope_test.Cache")
+	err = give(func(*DB) (*Writer, error) {
+		return nil, fmt.Errorf("own container: %w", dig.RootCause(dig.New().Invoke(func(*Cache) {})))
+	})
+	check(err, "constructor NewWriter: own container: missing type: *runscope_test.Cache")
 }
 
 func TestGoexitInConstructor(t *testing.T) {
