@@ -1,6 +1,6 @@
 module github.com/lockfx/lockfx
 
-go 1.26.0
+go 1.25.0
 
 require (
 	github.com/agnivade/levenshtein v1.2.2
@@ -13,5 +13,5 @@ require (
 
 require (
 	go.uber.org/multierr v1.11.0 // indirect
-	golang.org/x/sys v0.50.0 // indirect
+	golang.org/x/sys v0.40.0 // indirect
 )
