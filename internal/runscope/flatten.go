@@ -2,7 +2,6 @@ package runscope
 
 import (
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -87,9 +86,13 @@ func appendResult(keys []Key, t reflect.Type, name, tagged string) []Key {
 // fields returns the fields of a dig.In or dig.Out struct that carry values.
 // Unexported ones are only left where "ignore-unexported" drops them.
 func fields(t, marker reflect.Type) []reflect.StructField {
-	return slices.DeleteFunc(slices.Collect(t.Fields()), func(f reflect.StructField) bool {
-		return f.Type == marker || !f.IsExported()
-	})
+	var carry []reflect.StructField
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Type != marker && f.IsExported() {
+			carry = append(carry, f)
+		}
+	}
+	return carry
 }
 
 func groupOf(tagged string) (name string, options map[string]bool, ok bool) {

@@ -2,7 +2,6 @@ package runscope
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 )
 
@@ -12,7 +11,6 @@ type reach struct {
 	plan   *Plan
 	leafAt map[Key]int
 	used   map[*ctor]bool
-	faults []error
 }
 
 // plan works out what the body reaches. It relies on a Spec without faults.
@@ -22,7 +20,7 @@ func (c *compiler) plan() (*Plan, error) {
 	for _, l := range params(c.body) {
 		r.need(l, "body")
 	}
-	if err := errors.Join(r.faults...); err != nil {
+	if err := errors.Join(c.faults...); err != nil {
 		return nil, err
 	}
 	// Provided in the order of the Spec, so that runs are alike.
@@ -59,7 +57,7 @@ func (r *reach) need(l Leaf, asker string) {
 	case !l.Type.Implements(errorType):
 		r.leaf(l)
 	case !l.Optional:
-		r.faults = append(r.faults, fmt.Errorf("%s: %v is an error, which no container holds", asker, l.Key))
+		r.fault("%s: %v is an error, which no container holds", asker, l.Key)
 	}
 }
 
