@@ -8,10 +8,10 @@ import (
 )
 
 var (
-	// ErrClosed: the run that the scope belongs to is over.
+	// ErrClosed says that the run which the scope belongs to is over.
 	ErrClosed = errors.New("the scope is closed: its run is over")
-	// ErrReentrant: a constructor resolved by hand while the scope was building
-	// it. It could wait for itself for ever.
+	// ErrReentrant says that a constructor resolved by hand from the scope that was
+	// building it. It would have waited for itself for ever.
 	ErrReentrant = errors.New("a constructor can't resolve from the scope that is building it: take the value as a parameter")
 )
 

@@ -1,6 +1,7 @@
 package runscope_test
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"runtime"
@@ -142,7 +143,7 @@ func TestKeptHandHoldsNothing(t *testing.T) {
 	if built.Value() != nil {
 		t.Error("a closed scope keeps what it built")
 	}
-	if _, err := kept.scope.Resolve(reflect.TypeFor[func()]()); err != runscope.ErrClosed {
+	if _, err := kept.scope.Resolve(reflect.TypeFor[func()]()); !errors.Is(err, runscope.ErrClosed) {
 		t.Errorf("after the run: %v", err)
 	}
 }
