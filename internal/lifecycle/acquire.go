@@ -20,6 +20,7 @@ func (m *Machine) Acquire(ctx context.Context) (bool, error) {
 	defer cancel(nil)
 	h := m.newHold(ctx, cancel)
 	_, err := m.acquire(ctx, call, h)
+	m.tell()
 	return err == nil && h.token != 0, err
 }
 
@@ -28,7 +29,8 @@ func (m *Machine) newHold(ctx context.Context, cancel context.CancelCauseFunc) *
 }
 
 // acquire makes h the hold, or returns the store's refusal or an error. call is
-// the request's context: ctx, which h.cancel ends earlier.
+// the request's context: ctx, which h.cancel ends earlier. Its caller tells the
+// news, once it can deal with a callback that ends the goroutine.
 func (m *Machine) acquire(ctx, call context.Context, h *Hold) (lockfx.Grant, error) {
 	armed, err := m.begin(h)
 	if err != nil {
@@ -36,8 +38,8 @@ func (m *Machine) acquire(ctx, call context.Context, h *Hold) (lockfx.Grant, err
 	}
 
 	settled := false
-	defer func() { // the store ended this goroutine
-		if !settled {
+	defer func() {
+		if !settled { // the store ended this goroutine, while it granted or took back
 			m.refuse(h, lockfx.ReasonStoreError, m.storeError("acquire", errExited))
 		}
 	}()
@@ -45,19 +47,19 @@ func (m *Machine) acquire(ctx, call context.Context, h *Hold) (lockfx.Grant, err
 	reason := lockfx.ReasonNone
 	switch {
 	case ctx.Err() != nil: // a dead context never reaches the store
-		err = m.acquireError(context.Cause(ctx))
+		err = m.acquireError(causeOf(ctx))
 	case !armed:
 		reason, err = lockfx.ReasonTimerUnarmable, m.acquireError(errNoTimer)
 	default:
 		grant, err = m.storeAcquire(call)
 		reason, err = m.accept(ctx, call, h, grant, err)
 	}
+	if h.token == 0 && grant.OK && grant.Token.Valid() {
+		m.giveBack(h, grant.Token)
+	}
 	settled = true
 	if h.token != 0 {
 		return grant, nil
-	}
-	if grant.OK && grant.Token.Valid() {
-		m.giveBack(h, grant.Token)
 	}
 	if err == nil {
 		m.refused(h, grant)
@@ -92,20 +94,23 @@ func (m *Machine) begin(h *Hold) (armed bool, err error) {
 // deadline, and those say more than the error that they provoked.
 func (m *Machine) accept(ctx, call context.Context, h *Hold, grant lockfx.Grant, err error) (lockfx.Reason, error) {
 	m.mu.Lock()
-	defer m.unlock()
-	now := m.cfg.Clock.Now()
-	switch granted, reason, fault := m.judge(grant, err); {
-	case (granted || err != nil) && m.disposed:
-		return lockfx.ReasonDisposed, m.acquireError(lockfx.ErrDisposed)
-	case (granted || err != nil) && ctx.Err() != nil:
-		return lockfx.ReasonNone, m.acquireError(context.Cause(ctx))
-	case (granted || call.Err() != nil) && passed(h.Deadline(), now):
-		return lockfx.ReasonExpired, m.storeError("acquire", errTooLate)
-	case !granted:
+	defer m.mu.Unlock()
+	granted, reason, fault := m.judge(grant, err)
+	if granted || err != nil {
+		switch {
+		case m.disposed:
+			return lockfx.ReasonDisposed, m.acquireError(lockfx.ErrDisposed)
+		case ctx.Err() != nil:
+			return lockfx.ReasonNone, m.acquireError(causeOf(ctx))
+		case call.Err() != nil, granted && passed(h.Deadline(), m.cfg.Clock.Now()):
+			return lockfx.ReasonExpired, m.storeError("acquire", errTooLate)
+		}
+	}
+	if !granted {
 		return reason, fault
 	}
-	h.beat = m.cfg.Clock.AfterFunc(h.since.Add(m.cfg.Heartbeat).Sub(now), h.onBeat)
-	if h.beat == nil {
+	h.onBeat = h.renew
+	if !h.armBeat(h.since.Add(m.cfg.Heartbeat)) {
 		return lockfx.ReasonTimerUnarmable, m.acquireError(errNoTimer)
 	}
 	h.token = grant.Token

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lockfx/lockfx"
@@ -29,7 +30,9 @@ type Config struct {
 	// OnLost is called once for each lease lost.
 	OnLost func(lockfx.Reason)
 	// Observers receive every event, in order. They and OnLost are called outside
-	// every mutex, and their panics are contained.
+	// every mutex, one at a time, and their panics are contained. They may use the
+	// lock, and OnLost may call Dispose. A callback that is told of an acquisition
+	// must not wait for the run that it is for: its body starts afterwards.
 	Observers []func(lockfx.Event)
 	// Last is the token that the next one must exceed: that of an earlier machine
 	// of the same lock.
@@ -55,6 +58,19 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// callbacks returns who is told of an event, in order.
+func (c Config) callbacks() []func(lockfx.Event) {
+	all := slices.Clone(c.Observers)
+	if c.OnLost != nil {
+		all = append(all, func(e lockfx.Event) {
+			if e.Kind == lockfx.EventLost {
+				c.OnLost(e.Reason)
+			}
+		})
+	}
+	return all
+}
+
 // Check returns every fault of c, each an error that matches [lockfx.ErrConfig].
 func (c Config) Check() error {
 	c = c.withDefaults()
@@ -64,6 +80,11 @@ func (c Config) Check() error {
 	}
 	if c.Store == nil {
 		fault("store is nil")
+	}
+	for i, observe := range c.Observers {
+		if observe == nil {
+			fault("observer %d of %d is nil", i+1, len(c.Observers))
+		}
 	}
 	if c.TTL > 0 {
 		switch {

@@ -24,7 +24,9 @@ func (m *Machine) Dispose(ctx context.Context) error {
 			select {
 			case <-free:
 			case <-ctx.Done():
-				return m.disposedWith(m.abandon(ctx))
+				if err := m.abandon(ctx); err != nil {
+					return m.disposedWith(err)
+				}
 			}
 		case h != nil:
 			if _, err := m.release(context.WithoutCancel(ctx), h); err != nil {
@@ -72,19 +74,30 @@ func (m *Machine) disposedWith(err error) error {
 	return err
 }
 
-// abandon stops renewing for a body that outlives its disposal.
+// abandon gives up on what is still under way, and says what that is. A body that
+// outlives its disposal is not renewed any more. The error is nil if nothing is
+// under way by now.
 func (m *Machine) abandon(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h := m.cur.Load()
-	if h == nil || !m.inUse {
-		return fmt.Errorf("dispose %q: an acquisition is still under way: %w", m.cfg.Key, context.Cause(ctx))
+	switch {
+	case !m.inUse:
+		return nil
+	case h == nil:
+		return m.disposeError(ctx, "an acquisition is still under way")
+	case h.leaving:
+		return m.disposeError(ctx, "the lease of token %d is still being released", h.token)
 	}
 	h.abandoned = true
 	if h.beat != nil {
 		h.beat.Stop()
 		h.beat = nil
 	}
-	return fmt.Errorf("dispose %q: the body still runs under token %d; its lease is left to expire, and released when the body returns: %w",
-		m.cfg.Key, h.token, context.Cause(ctx))
+	return m.disposeError(ctx, "the body still runs under token %d; its lease is left to expire, and released when the body returns", h.token)
+}
+
+// disposeError says what was still under way when ctx ended.
+func (m *Machine) disposeError(ctx context.Context, format string, args ...any) error {
+	return fmt.Errorf("dispose %q: %s: %w", m.cfg.Key, fmt.Sprintf(format, args...), causeOf(ctx))
 }

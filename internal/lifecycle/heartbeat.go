@@ -19,14 +19,14 @@ func (m *Machine) Tick(ctx context.Context) (bool, error) {
 	if h == nil || m.Disposed() {
 		return false, nil
 	}
-	if err := context.Cause(ctx); err != nil {
-		return h.Held(), fmt.Errorf("renew %q: %w", m.cfg.Key, err)
+	if ctx.Err() != nil {
+		return h.Held(), fmt.Errorf("renew %q: %w", m.cfg.Key, causeOf(ctx))
 	}
 	return h.tick(ctx)
 }
 
-// onBeat is the callback of the beat timer.
-func (h *Hold) onBeat() {
+// renew is the callback of the beat timer.
+func (h *Hold) renew() {
 	_, _ = h.tick(h.base) // what goes wrong is told as an event
 }
 
@@ -39,7 +39,7 @@ func (h *Hold) tick(ctx context.Context) (held bool, err error) {
 		case <-underWay:
 			asked, underWay, err = h.beginRenewal(cancel)
 		case <-ctx.Done():
-			return h.Held(), fmt.Errorf("renew %q: %w", h.m.cfg.Key, context.Cause(ctx))
+			return h.Held(), fmt.Errorf("renew %q: %w", h.m.cfg.Key, causeOf(ctx))
 		}
 	}
 	if asked.IsZero() {
@@ -101,7 +101,7 @@ func (h *Hold) endRenewal(asked time.Time, renewed bool, err error) (bool, error
 		m.announce(h, lockfx.Event{Kind: lockfx.EventRenewFailed, Err: err})
 		next = now.Add(backOff(m.cfg.Heartbeat, h.failures))
 		h.failures++
-		if h.armBeat(next) {
+		if h.beatOn(next) {
 			return true, err
 		}
 	case err != nil:
@@ -114,26 +114,29 @@ func (h *Hold) endRenewal(asked time.Time, renewed bool, err error) (bool, error
 		h.deadline.Store(&deadline)
 		if passed(deadline, now) {
 			h.expired()
-		} else if h.armBeat(next) {
+		} else if h.beatOn(next) {
 			return true, nil
 		}
 	}
 	return false, h.lossError()
 }
 
-// armBeat arms the next heartbeat, or loses the lease if the clock has no timer.
-// m.mu is held.
-func (h *Hold) armBeat(at time.Time) bool {
-	if h.abandoned {
+// beatOn arms the next heartbeat, unless there is to be none. It loses the lease,
+// and returns false, if the clock has no timer. m.mu is held.
+func (h *Hold) beatOn(at time.Time) bool {
+	if h.abandoned || h.armBeat(at) {
 		return true
 	}
+	h.lose(lockfx.ReasonTimerUnarmable, nil)
+	return false
+}
+
+// armBeat arms the timer of the next heartbeat, and reports whether there is one.
+// m.mu is held.
+func (h *Hold) armBeat(at time.Time) bool {
 	clock := h.m.cfg.Clock
 	h.beat = clock.AfterFunc(max(at.Sub(clock.Now()), 0), h.onBeat)
-	if h.beat == nil {
-		h.lose(lockfx.ReasonTimerUnarmable, nil)
-		return false
-	}
-	return true
+	return h.beat != nil
 }
 
 // lossError returns the loss as an error, or nil. m.mu is held.

@@ -22,6 +22,7 @@ type Hold struct {
 
 	// Guarded by m.mu.
 	cancel        context.CancelCauseFunc // ends the request, and then the body
+	onBeat        func()                  // renew, bound once
 	beat          lockfx.Timer            // the next heartbeat
 	expiry        lockfx.Timer            // declares the loss at the deadline
 	renewal       chan struct{}           // not nil while a renewal is under way, and closed at its end

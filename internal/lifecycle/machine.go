@@ -25,6 +25,8 @@ type Machine struct {
 	free     chan struct{} // made by who waits for inUse to become false, and closed then
 	pending  *Hold         // the acquisition under way
 	news     news
+
+	callbacks []func(lockfx.Event) // the observers, and OnLost after them
 }
 
 // New returns an idle machine, or the faults of cfg.
@@ -34,9 +36,10 @@ func New(cfg Config) (*Machine, error) {
 	}
 	cfg = cfg.withDefaults()
 	return &Machine{
-		cfg:     cfg,
-		tooSlow: fmt.Errorf("%w: no answer within the release timeout of %v", lockfx.ErrTimeout, cfg.ReleaseTimeout),
-		last:    cfg.Last,
+		cfg:       cfg,
+		tooSlow:   fmt.Errorf("%w: no answer within the release timeout of %v", lockfx.ErrTimeout, cfg.ReleaseTimeout),
+		last:      cfg.Last,
+		callbacks: cfg.callbacks(),
 	}, nil
 }
 
@@ -80,7 +83,7 @@ func (m *Machine) leave() {
 	}
 }
 
-// unlock releases m.mu and tells the observers what happened under it.
+// unlock releases m.mu and tells the callbacks what happened under it.
 func (m *Machine) unlock() {
 	news := len(m.news.queue) > 0
 	m.mu.Unlock()

@@ -10,12 +10,13 @@ import (
 // outside of the mutex, by one goroutine at a time. Guarded by Machine.mu.
 type news struct {
 	queue   []lockfx.Event
+	heard   int // callbacks that were called with queue[0]
 	telling bool
 }
 
 // announce queues an event about h, which may be nil. m.mu is held.
 func (m *Machine) announce(h *Hold, e lockfx.Event) {
-	if len(m.cfg.Observers) == 0 && m.cfg.OnLost == nil {
+	if len(m.callbacks) == 0 {
 		return
 	}
 	e.At, e.Lock, e.Key = m.cfg.Clock.Now(), m.cfg.Name, m.cfg.Key
@@ -28,54 +29,86 @@ func (m *Machine) announce(h *Hold, e lockfx.Event) {
 	m.news.queue = append(m.news.queue, e)
 }
 
-// tell calls the observers with what is queued. An observer may use the lock: what
+// tell calls the callbacks with what is queued. A callback may use the lock: what
 // that adds is told by the call that is already telling.
 func (m *Machine) tell() {
+	if m.beginTelling() {
+		m.tellAll(false)
+	}
+}
+
+// tellBeforeBody is tell for the goroutine of a run, which leaves a loss and what
+// follows to another one: OnLost may wait for the run to end.
+func (m *Machine) tellBeforeBody() {
+	if m.beginTelling() {
+		m.tellAll(true)
+	}
+}
+
+func (m *Machine) beginTelling() bool {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.news.telling || len(m.news.queue) == 0 {
-		m.mu.Unlock()
-		return
+		return false
 	}
 	m.news.telling = true
-	defer func() { // also when an observer ends the goroutine
-		m.news.telling = false
-		m.mu.Unlock()
+	return true
+}
+
+func (m *Machine) tellAll(beforeBody bool) {
+	told := false
+	defer func() {
+		if !told { // a callback ended this goroutine: the others hear all the same
+			m.tellAll(beforeBody)
+		}
 	}()
-	for len(m.news.queue) > 0 {
-		batch := m.news.queue
-		m.news.queue = nil
-		m.mu.Unlock()
-		m.tellAll(batch)
-		m.mu.Lock()
+	for {
+		e, callback := m.next(beforeBody)
+		if callback == nil {
+			break
+		}
+		m.contain(e, callback)
 	}
+	told = true
 }
 
-func (m *Machine) tellAll(batch []lockfx.Event) {
-	for _, e := range batch {
-		for _, observe := range m.cfg.Observers {
-			m.contain(e, func() { observe(e) })
-		}
-		if e.Kind == lockfx.EventLost && m.cfg.OnLost != nil {
-			m.contain(e, func() { m.cfg.OnLost(e.Reason) })
-		}
+// next returns a callback and what to call it with, or nil when there is nothing
+// left to tell here.
+func (m *Machine) next(beforeBody bool) (lockfx.Event, func(lockfx.Event)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := &m.news
+	if n.heard == len(m.callbacks) {
+		n.queue, n.heard = n.queue[1:], 0
 	}
+	if len(n.queue) == 0 {
+		n.queue, n.telling = nil, false
+		return lockfx.Event{}, nil
+	}
+	e := n.queue[0]
+	if beforeBody && e.Kind == lockfx.EventLost {
+		go m.tellAll(false)
+		return e, nil
+	}
+	n.heard++
+	return e, m.callbacks[n.heard-1]
 }
 
-// contain calls f and turns its panic into an event, unless e is such an event
+// contain calls back and turns a panic into an event, unless e is such an event
 // itself: an observer that always panics must not keep us busy for ever.
-func (m *Machine) contain(e lockfx.Event, f func()) {
+func (m *Machine) contain(e lockfx.Event, callback func(lockfx.Event)) {
 	defer func() {
 		r := recover()
 		if r == nil || e.Kind == lockfx.EventCallbackPanicked {
 			return
 		}
 		m.mu.Lock()
+		defer m.mu.Unlock()
 		m.announce(nil, lockfx.Event{
 			Kind:  lockfx.EventCallbackPanicked,
 			Token: e.Token,
 			Err:   fmt.Errorf("callback for %q panicked: %v", e.Kind.String(), r),
 		})
-		m.mu.Unlock()
 	}()
-	f()
+	callback(e)
 }

@@ -40,30 +40,31 @@ func (m *Machine) release(ctx context.Context, h *Hold) (ok bool, err error) {
 	bounded, cancel := m.detached(ctx)
 	defer cancel()
 	err = errExited
-	defer func() { m.endRelease(h, err) }() // also if the store ended this goroutine
-	switch {
-	case !joined(bounded, renewal):
-		err = m.storeError("release", errStillRenewal)
-	case !ask:
-		err = nil
-	default:
-		ok, err = m.storeRelease(bounded, h.token)
-		if err != nil {
+	defer func() { // also if the store ended this goroutine
+		switch {
+		case h.loss != nil: // its holder has heard of the loss already
+			err = nil
+		case err != nil:
 			err = m.storeError("release", err)
 		}
+		m.endRelease(h, ok, err)
+	}()
+	switch {
+	case !joined(bounded, renewal):
+		return false, errStillRenewal
+	case !ask:
+		return false, nil
 	}
-	if h.loss != nil { // its holder has heard of the loss already
-		err = nil
-	}
-	return ok, err
+	return m.storeRelease(bounded, h.token)
 }
 
 // beginRelease stops everything that could renew, and returns a channel that
 // closes at the end of the renewal that is under way, if there is one. It reports
 // whether the store is to be asked, and whether this call is the one that releases.
+// A loss that it notices is told when the release is done: OnLost may wait for that.
 func (m *Machine) beginRelease(h *Hold) (renewal <-chan struct{}, ask, first bool) {
 	m.mu.Lock()
-	defer m.unlock()
+	defer m.mu.Unlock()
 	if h.leaving {
 		return nil, false, false
 	}
@@ -82,6 +83,11 @@ func (m *Machine) beginRelease(h *Hold) (renewal <-chan struct{}, ask, first boo
 	return h.renewal, true, true
 }
 
+// unknownToken says that the store did not know the lease that was given back.
+func (m *Machine) unknownToken(h *Hold) error {
+	return fmt.Errorf("release %q: %w: the store no longer knows token %d", m.cfg.Key, lockfx.ErrLost, h.token)
+}
+
 // joined waits for the renewal under way. No other starts: the hold is not Held.
 func joined(ctx context.Context, renewal <-chan struct{}) bool {
 	if renewal == nil {
@@ -96,13 +102,16 @@ func joined(ctx context.Context, renewal <-chan struct{}) bool {
 }
 
 // endRelease ends in Released and lets go of the hold.
-func (m *Machine) endRelease(h *Hold, err error) {
+func (m *Machine) endRelease(h *Hold, ok bool, err error) {
 	m.mu.Lock()
 	defer m.unlock()
 	m.move(h, lockfx.Released)
 	reason := lockfx.ReasonReleased
-	if h.loss != nil {
+	switch {
+	case h.loss != nil:
 		reason = h.loss.Reason
+	case !ok && err == nil:
+		err = m.unknownToken(h)
 	}
 	m.announce(h, lockfx.Event{Kind: lockfx.EventReleased, Reason: reason, Err: err})
 	m.cur.Store(nil)

@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/lockfx/lockfx"
 )
@@ -24,7 +23,7 @@ func (m *Machine) Run(ctx context.Context, body func(context.Context, *Hold) err
 	h.running = true
 	answer, err := m.acquire(ctx, run, h)
 	switch {
-	case errors.Is(err, lockfx.ErrNotIdle):
+	case h.since.IsZero() && errors.Is(err, lockfx.ErrNotIdle): // it never asked
 		return &lockfx.NotAcquiredError{Key: m.cfg.Key, Self: true}
 	case err != nil:
 		return err
@@ -35,6 +34,7 @@ func (m *Machine) Run(ctx context.Context, body func(context.Context, *Hold) err
 		cancel(nil) // what the body left running stops before the lease is given back
 		err = m.finish(h, err)
 	}()
+	m.tellBeforeBody()
 	return body(lockfx.WithToken(run, h.token), h)
 }
 
@@ -42,13 +42,13 @@ func (m *Machine) Run(ctx context.Context, body func(context.Context, *Hold) err
 func (m *Machine) finish(h *Hold, bodyErr error) error {
 	ok, err := m.release(h.base, h)
 	if h.loss != nil {
-		if errors.Is(bodyErr, lockfx.ErrLost) {
+		if errors.Is(bodyErr, h.loss) {
 			return bodyErr
 		}
 		return join(bodyErr, h.loss)
 	}
 	if err == nil && !ok {
-		err = fmt.Errorf("release %q: %w: the store no longer knows token %d", m.cfg.Key, lockfx.ErrLost, h.token)
+		err = m.unknownToken(h)
 	}
 	return join(bodyErr, err)
 }

@@ -59,6 +59,15 @@ func (m *Machine) storeRelease(ctx context.Context, token lockfx.Token) (ok bool
 	return ok && err == nil, err
 }
 
+// causeOf says why ctx ended: an error that matches its cause and ctx.Err().
+func causeOf(ctx context.Context) error {
+	cause, err := context.Cause(ctx), ctx.Err()
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
 // detached returns a context for giving a lease back: endless carries the values
 // of a caller but not its end, and the release timeout bounds it.
 func (m *Machine) detached(endless context.Context) (context.Context, context.CancelFunc) {
