@@ -62,7 +62,7 @@ func endingWhy(_ *rig, _ context.Context, end context.CancelCauseFunc) { end(err
 func hanging(_ *rig, ctx context.Context, _ context.CancelCauseFunc)   { <-ctx.Done() }
 func panicking(*rig, context.Context, context.CancelCauseFunc)         { panic(errBoom) }
 func exiting(*rig, context.Context, context.CancelCauseFunc)           { runtime.Goexit() }
-func suspended(r *rig, _ context.Context, _ context.CancelCauseFunc) { r.clock.leap(trusted, 0) }
+func suspended(r *rig, _ context.Context, _ context.CancelCauseFunc)   { r.clock.leap(trusted, 0) }
 
 func steppedBack(r *rig, _ context.Context, _ context.CancelCauseFunc) { r.clock.leap(-time.Hour, 0) }
 

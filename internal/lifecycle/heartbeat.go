@@ -46,13 +46,16 @@ func (h *Hold) tick(ctx context.Context) (held bool, err error) {
 		return false, err
 	}
 	if h.m.cfg.RenewRetry { // an attempt that hangs must leave time for another
-		if limit := h.m.cfg.Clock.AfterFunc(h.m.cfg.Heartbeat, func() { cancel(lockfx.ErrTimeout) }); limit != nil {
+		if limit := h.m.cfg.Clock.AfterFunc(h.m.cfg.Heartbeat, func() { cancel(h.m.noAnswer) }); limit != nil {
 			defer limit.Stop()
 		}
 	}
 	renewed, failure := false, errExited
 	defer func() { held, err = h.endRenewal(asked, renewed, failure) }() // also if the store ended this goroutine
 	renewed, failure = h.m.storeRenew(call, h.token)
+	if failure != nil && call.Err() != nil {
+		failure = causeOf(call)
+	}
 	return held, err
 }
 

@@ -12,10 +12,11 @@ import (
 // disposed of. Its methods are safe for concurrent use. State, Held and Token
 // take no mutex and allocate nothing.
 type Machine struct {
-	cfg     Config
-	tooSlow error                // the cause when a release takes longer than its timeout
-	state   atomic.Uint32        // a lockfx.State; written under mu
-	cur     atomic.Pointer[Hold] // from the grant until the release is done; written under mu
+	cfg      Config
+	noAnswer error                // the cause when a renewal that can be tried again takes longer than a heartbeat
+	tooSlow  error                // the cause when a release takes longer than its timeout
+	state    atomic.Uint32        // a lockfx.State; written under mu
+	cur      atomic.Pointer[Hold] // from the grant until the release is done; written under mu
 
 	mu       sync.Mutex // guards what follows, and the fields of a Hold that say so
 	last     lockfx.Token
@@ -37,6 +38,7 @@ func New(cfg Config) (*Machine, error) {
 	cfg = cfg.withDefaults()
 	return &Machine{
 		cfg:       cfg,
+		noAnswer:  fmt.Errorf("%w: no answer within the heartbeat of %v", lockfx.ErrTimeout, cfg.Heartbeat),
 		tooSlow:   fmt.Errorf("%w: no answer within the release timeout of %v", lockfx.ErrTimeout, cfg.ReleaseTimeout),
 		last:      cfg.Last,
 		callbacks: cfg.callbacks(),

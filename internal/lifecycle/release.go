@@ -55,7 +55,11 @@ func (m *Machine) release(ctx context.Context, h *Hold) (ok bool, err error) {
 	case !ask:
 		return false, nil
 	}
-	return m.storeRelease(bounded, h.token)
+	ok, err = m.storeRelease(bounded, h.token)
+	if err != nil && bounded.Err() != nil {
+		err = causeOf(bounded)
+	}
+	return ok, err
 }
 
 // beginRelease stops everything that could renew, and returns a channel that
