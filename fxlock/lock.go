@@ -145,10 +145,13 @@ func (l *Lock) Dispose(ctx context.Context) error {
 
 // labelled returns ctx with the label that refused callers elsewhere see.
 func (l *Lock) labelled(ctx context.Context, run runSettings) context.Context {
-	if run.label == "" && lockfx.LabelFrom(ctx) != "" {
+	switch {
+	case run.label != "":
+		return lockfx.WithLabel(ctx, run.label)
+	case lockfx.LabelFrom(ctx) != "":
 		return ctx
 	}
-	return lockfx.WithLabel(ctx, l.settings.labelFor(run))
+	return lockfx.WithLabel(ctx, l.settings.label)
 }
 
 // join is errors.Join that returns a lone error as it is.

@@ -65,6 +65,9 @@ func newSettings(s *settings, opts []Option) (*settings, error) {
 	if s.name == "" {
 		s.name = s.key
 	}
+	if s.label == "" {
+		s.label = processLabel() + s.name
+	}
 	if s.tokenName == s.holderName {
 		s.fault(call("WithTokenName", s.tokenName), "the token and the holder need different names")
 	}
@@ -126,17 +129,6 @@ func (s *settings) moduleText() string {
 		return "fxlock.Module(" + strconv.Quote(s.name) + ")"
 	}
 	return "fxlock.New(" + strconv.Quote(s.name) + ")"
-}
-
-// labelFor returns the label of a run.
-func (s *settings) labelFor(run runSettings) string {
-	switch {
-	case run.label != "":
-		return run.label
-	case s.label != "":
-		return s.label
-	}
-	return processLabel() + s.name
 }
 
 var processLabel = sync.OnceValue(func() string {
