@@ -22,8 +22,8 @@ check: ## run every check below, and report all faults of all of them
 	@$(MAKE) --no-print-directory --keep-going vet staticcheck gofumpt golangci-lint tidy coverage cross
 	@echo "check: ok"
 
-bench: ## run the benchmarks
-	go test -run='^$$' -bench=. -benchmem ./...
+bench: ## print what a lock costs: medians of the benchmarks, and ratios
+	scripts/bench.sh
 
 torture: ## run the heavy gates, which take long
 	scripts/torture.sh
