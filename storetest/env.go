@@ -1,0 +1,137 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/lockfx/lockfx"
+)
+
+// env is what a check works with. Its methods state what is expected, and break
+// the promise if it is not so.
+type env struct {
+	*Harness
+	ctx context.Context
+}
+
+// key is the key of most cases. Each case has a store of its own.
+const key = "storetest key"
+
+func (e *env) fail(format string, args ...any) {
+	panic(broken{fmt.Errorf(format, args...)})
+}
+
+func (e *env) noError(op string, err error) {
+	if err != nil {
+		e.fail("%s: unexpected error: %w", op, err)
+	}
+}
+
+// acquire asks for a lease of the harness's ttl and must not meet an error.
+func (e *env) acquire(s lockfx.Store, key string) lockfx.Grant {
+	g, err := s.Acquire(e.ctx, key, e.TTL)
+	e.noError("acquire", err)
+	return g
+}
+
+// granted acquires and must be granted.
+func (e *env) granted(s lockfx.Store, key string) lockfx.Token {
+	return e.grantedFor(s, key, e.TTL)
+}
+
+func (e *env) grantedFor(s lockfx.Store, key string, ttl time.Duration) lockfx.Token {
+	g, err := s.Acquire(e.ctx, key, ttl)
+	e.noError("acquire", err)
+	if !g.OK {
+		e.fail("acquire %q: refused (held by %q, retry after %v), want a grant", key, g.HeldBy, g.RetryAfter)
+	}
+	if !g.Token.Valid() {
+		e.fail("acquire %q: granted with token %d, want at least 1", key, g.Token)
+	}
+	return g.Token
+}
+
+// refused acquires and must be refused.
+func (e *env) refused(s lockfx.Store, key string) lockfx.Grant {
+	g := e.acquire(s, key)
+	if g.OK {
+		e.fail("acquire %q: granted with token %d, want a refusal", key, g.Token)
+	}
+	return g
+}
+
+func (e *env) renew(s lockfx.Store, key string, token lockfx.Token, ttl time.Duration, want bool) {
+	ok, err := s.Renew(e.ctx, key, token, ttl)
+	e.noError("renew", err)
+	if ok != want {
+		e.fail("renew %q with token %d: %v, want %v", key, token, ok, want)
+	}
+}
+
+func (e *env) release(s lockfx.Store, key string, token lockfx.Token, want bool) {
+	ok, err := s.Release(e.ctx, key, token)
+	e.noError("release", err)
+	if ok != want {
+		e.fail("release %q with token %d: %v, want %v", key, token, ok, want)
+	}
+}
+
+// notTrue calls an operation that may fail or return false, but not succeed.
+func (e *env) notTrue(op string, ok bool, err error) {
+	if ok && err == nil {
+		e.fail("%s: true, want false or an error", op)
+	}
+}
+
+func (e *env) rises(from, to lockfx.Token) {
+	if to <= from {
+		e.fail("token %d after %d, want a greater one", to, from)
+	}
+}
+
+// outlive sleeps until a lease of ttl that was asked for just now has expired.
+func (e *env) outlive(ttl time.Duration) { e.sleep(ttl + e.Late + e.TTL/10) }
+
+// open calls an opener of the harness.
+func (e *env) open(open func() (lockfx.Store, error)) lockfx.Store {
+	s, err := open()
+	e.noError("open a handle", err)
+	return s
+}
+
+// freeWithin acquires, again and again if need be, until granted; the key must
+// become free within d.
+func (e *env) freeWithin(s lockfx.Store, key string, d time.Duration) lockfx.Token {
+	const step = 20
+	for range step {
+		if g := e.acquire(s, key); g.OK {
+			return g.Token
+		}
+		e.sleep(d / step)
+	}
+	return e.granted(s, key)
+}
+
+// each runs f n times at once and waits. What f breaks breaks the promise.
+func (e *env) each(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	found := make(chan broken, n)
+	for i := range n {
+		wg.Go(func() {
+			defer func() {
+				if b, ok := recover().(broken); ok {
+					found <- b
+				}
+			}()
+			f(i)
+		})
+	}
+	wg.Wait()
+	select {
+	case b := <-found:
+		panic(b)
+	default:
+	}
+}

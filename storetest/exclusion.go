@@ -1,0 +1,154 @@
+package storetest
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/lockfx/lockfx"
+)
+
+var exclusion = []Promise{
+	{Name: "exclusion/grants-a-free-key", Text: "A free key is granted at the first call.", check: func(e *env) {
+		e.granted(e.Store, key)
+	}},
+	{Name: "exclusion/refuses-a-held-key", Text: "A held key is refused without an error: contention is no outage.", check: func(e *env) {
+		e.granted(e.Store, key)
+		e.refused(e.Store, key)
+	}},
+	{Name: "exclusion/refusal-carries-no-token", Text: "A refusal carries no token, so that nobody can take it for a grant.", check: func(e *env) {
+		e.granted(e.Store, key)
+		if g := e.refused(e.Store, key); g.Token != 0 {
+			e.fail("refused with token %d, want 0", g.Token)
+		}
+	}},
+	{Name: "exclusion/every-acquisition-is-its-own-owner", Text: "The same caller with the same label is refused like anybody else: the token is the owner, not a name.", check: func(e *env) {
+		ctx := lockfx.WithLabel(e.ctx, "host-1")
+		first, err := e.Store.Acquire(ctx, key, e.TTL)
+		e.noError("acquire", err)
+		second, err := e.Store.Acquire(ctx, key, e.TTL)
+		e.noError("acquire", err)
+		if !first.OK || second.OK {
+			e.fail("granted %v, then %v; want true, then false", first.OK, second.OK)
+		}
+	}},
+	{Name: "exclusion/keys-are-independent", Text: "A lease on one key leaves other keys free.", check: func(e *env) {
+		a := e.granted(e.Store, "a")
+		b := e.granted(e.Store, "b")
+		e.release(e.Store, "a", a, true)
+		e.refused(e.Store, "b")
+		e.release(e.Store, "b", b, true)
+	}},
+	{Name: "exclusion/one-winner", Text: "Of many who ask at once exactly one is granted, and nobody meets an error.", check: func(e *env) {
+		for range 20 {
+			var winners atomic.Int64
+			var token atomic.Int64
+			e.each(8, func(int) {
+				if g := e.acquire(e.Store, key); g.OK {
+					winners.Add(1)
+					token.Store(int64(g.Token))
+				}
+			})
+			if n := winners.Load(); n != 1 {
+				e.fail("%d winners, want 1", n)
+			}
+			e.release(e.Store, key, lockfx.Token(token.Load()), true)
+		}
+	}},
+	{Name: "exclusion/never-two-at-once", Text: "Under contention no two holders overlap.", check: func(e *env) {
+		var inside, overlaps, holds atomic.Int64
+		e.each(8, func(int) {
+			for range 50 {
+				g := e.acquire(e.Store, key)
+				if !g.OK {
+					continue
+				}
+				if inside.Add(1) > 1 {
+					overlaps.Add(1)
+				}
+				holds.Add(1)
+				inside.Add(-1)
+				e.release(e.Store, key, g.Token, true)
+			}
+		})
+		if overlaps.Load() > 0 || holds.Load() == 0 {
+			e.fail("%d overlaps in %d holds", overlaps.Load(), holds.Load())
+		}
+	}},
+	{Name: "exclusion/refusal-names-the-holder", Text: "A refusal that names a holder names the present one, by the label of its context.", check: func(e *env) {
+		holder, err := e.Store.Acquire(lockfx.WithLabel(e.ctx, "host/1/first"), key, e.TTL)
+		e.noError("acquire", err)
+		if g := e.refused(e.Store, key); g.HeldBy != "" && g.HeldBy != "host/1/first" {
+			e.fail("held by %q, want %q", g.HeldBy, "host/1/first")
+		}
+		e.release(e.Store, key, holder.Token, true)
+		_, err = e.Store.Acquire(lockfx.WithLabel(e.ctx, "host/2/second"), key, e.TTL)
+		e.noError("acquire", err)
+		if g := e.refused(e.Store, key); g.HeldBy != "" && g.HeldBy != "host/2/second" {
+			e.fail("held by %q, want %q", g.HeldBy, "host/2/second")
+		}
+	}},
+	{Name: "exclusion/refusal-tells-the-time-left", Text: "RetryAfter is how long the present lease can still last; a Watcher always tells.", check: func(e *env) {
+		e.granted(e.Store, key)
+		g := e.refused(e.Store, key)
+		_, watcher := e.Store.(lockfx.Watcher)
+		if g.RetryAfter < 0 || g.RetryAfter > e.TTL+e.Late || watcher && g.RetryAfter == 0 {
+			e.fail("retry after %v on a lease of %v", g.RetryAfter, e.TTL)
+		}
+	}},
+	{Name: "exclusion/acquire-never-waits", Text: "Acquire answers at once when the key is held; it does not wait for the lease to end.", check: func(e *env) {
+		e.grantedFor(e.Store, key, 10*e.TTL)
+		start := time.Now()
+		e.refused(e.Store, key)
+		if took := time.Since(start); took > 5*e.TTL {
+			e.fail("a refusal took %v of a lease of %v", took, 10*e.TTL)
+		}
+	}},
+}
+
+var expiry = []Promise{
+	{Name: "expiry/unexpired-lease-is-kept", Text: "A lease lasts for its ttl.", check: func(e *env) {
+		e.granted(e.Store, key)
+		e.sleep(e.TTL / 2)
+		e.refused(e.Store, key)
+	}},
+	{Name: "expiry/expired-lease-is-taken-in-one-call", Text: "The first call after the expiry is granted, with nobody's help.", check: func(e *env) {
+		first := e.granted(e.Store, key)
+		e.outlive(e.TTL)
+		e.rises(first, e.granted(e.Store, key))
+	}},
+	{Name: "expiry/time-left-shrinks", Text: "RetryAfter shrinks as the lease grows old.", check: func(e *env) {
+		e.granted(e.Store, key)
+		early := e.refused(e.Store, key).RetryAfter
+		e.sleep(e.TTL / 2)
+		late := e.refused(e.Store, key).RetryAfter
+		if early > 0 && late >= early {
+			e.fail("retry after %v, and half a lease later after %v", early, late)
+		}
+	}},
+	{Name: "expiry/each-acquisition-has-its-own-ttl", Text: "The ttl is that of the acquisition, not of an earlier one.", check: func(e *env) {
+		long := e.grantedFor(e.Store, key, 10*e.TTL)
+		e.release(e.Store, key, long, true)
+		e.granted(e.Store, key)
+		e.outlive(e.TTL)
+		e.granted(e.Store, key)
+	}},
+	{Name: "expiry/a-refused-caller-prolongs-nothing", Text: "Those who are refused do not prolong the lease that they met.", check: func(e *env) {
+		e.granted(e.Store, key)
+		for range 4 {
+			e.sleep(e.TTL / 8)
+			e.refused(e.Store, key)
+		}
+		e.outlive(e.TTL / 2)
+		e.granted(e.Store, key)
+	}},
+	{Name: "expiry/held-for-ten-leases-then-frees", Text: "A lease that is renewed ten times over and then left alone expires.", check: func(e *env) {
+		token := e.granted(e.Store, key)
+		for range 30 {
+			e.sleep(e.TTL / 3)
+			e.renew(e.Store, key, token, e.TTL, true)
+		}
+		e.refused(e.Store, key)
+		e.outlive(e.TTL)
+		e.rises(token, e.granted(e.Store, key))
+	}},
+}

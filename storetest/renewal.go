@@ -1,0 +1,191 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/lockfx/lockfx"
+)
+
+var renewal = []Promise{
+	{Name: "renew/extends-the-lease", Text: "A renewed lease outlives its first ttl.", check: func(e *env) {
+		token := e.granted(e.Store, key)
+		e.sleep(e.TTL / 2)
+		e.renew(e.Store, key, token, 2*e.TTL+e.Late, true)
+		e.sleep(e.TTL + e.Late)
+		e.refused(e.Store, key)
+		e.renew(e.Store, key, token, e.TTL, true)
+	}},
+	{Name: "renew/sets-the-time-left", Text: "A renewal sets the time left, so it can shorten a lease.", check: func(e *env) {
+		token := e.grantedFor(e.Store, key, 20*e.TTL)
+		e.renew(e.Store, key, token, e.TTL, true)
+		e.outlive(e.TTL)
+		e.granted(e.Store, key)
+	}},
+	{Name: "renew/does-not-add-up", Text: "Renewals do not add up: the last one decides.", check: func(e *env) {
+		token := e.granted(e.Store, key)
+		for range 5 {
+			e.renew(e.Store, key, token, e.TTL, true)
+		}
+		e.outlive(e.TTL)
+		e.granted(e.Store, key)
+	}},
+	{Name: "renew/refuses-a-foreign-token", Text: "A foreign token does not renew.", check: func(e *env) {
+		token := e.granted(e.Store, key)
+		for _, foreign := range foreignTo(token) {
+			ok, err := e.Store.Renew(e.ctx, key, foreign, e.TTL)
+			e.notTrue("renew with a foreign token", ok, err)
+		}
+		e.renew(e.Store, key, token, e.TTL, true)
+	}},
+	{Name: "renew/foreign-token-changes-nothing", Text: "A refused renewal leaves the lease as it was: neither longer nor shorter.", check: func(e *env) {
+		token := e.granted(e.Store, key)
+		for _, foreign := range foreignTo(token) {
+			_, _ = e.Store.Renew(e.ctx, key, foreign, 20*e.TTL) // whatever it says, see what it did
+		}
+		e.outlive(e.TTL)
+		next := e.grantedFor(e.Store, key, 20*e.TTL)
+		for _, foreign := range foreignTo(next) {
+			_, _ = e.Store.Renew(e.ctx, key, foreign, e.TTL)
+		}
+		e.outlive(e.TTL)
+		e.refused(e.Store, key)
+	}},
+	{Name: "renew/refuses-an-expired-lease", Text: "An expired lease can't be renewed, even if nobody has taken it.", check: func(e *env) {
+		token := e.granted(e.Store, key)
+		e.outlive(e.TTL)
+		e.renew(e.Store, key, token, e.TTL, false)
+		e.granted(e.Store, key)
+	}},
+	{Name: "renew/refuses-after-takeover", Text: "Who lost the lease can't renew the next holder's.", check: func(e *env) {
+		old := e.granted(e.Store, key)
+		e.outlive(e.TTL)
+		token := e.granted(e.Store, key)
+		e.renew(e.Store, key, old, e.TTL, false)
+		e.renew(e.Store, key, token, e.TTL, true)
+	}},
+	{Name: "renew/never-creates", Text: "Renewing a released or unknown key creates nothing.", check: func(e *env) {
+		token := e.granted(e.Store, key)
+		e.release(e.Store, key, token, true)
+		e.renew(e.Store, key, token, e.TTL, false)
+		e.renew(e.Store, "never seen", token, e.TTL, false)
+		e.granted(e.Store, key)
+		e.granted(e.Store, "never seen")
+	}},
+	{Name: "renew/minds-the-key", Text: "A token renews its own key only.", check: func(e *env) {
+		a := e.granted(e.Store, "a")
+		b := e.granted(e.Store, "b")
+		if a != b {
+			e.renew(e.Store, "a", b, e.TTL, false)
+			e.renew(e.Store, "b", a, e.TTL, false)
+		}
+		e.renew(e.Store, "a", a, e.TTL, true)
+		e.renew(e.Store, "b", b, e.TTL, true)
+	}},
+}
+
+// foreignTo returns tokens that are not token, near and far.
+func foreignTo(token lockfx.Token) []lockfx.Token {
+	return []lockfx.Token{token - 1, token + 1, 1, -token, 0, token ^ 1<<32, token + 1<<40}
+}
+
+var release = []Promise{
+	{Name: "release/frees-the-key", Text: "A released key is granted at once.", check: func(e *env) {
+		token := e.grantedFor(e.Store, key, 20*e.TTL)
+		e.release(e.Store, key, token, true)
+		e.granted(e.Store, key)
+	}},
+	{Name: "release/happens-once", Text: "The second release of one lease is false.", check: func(e *env) {
+		token := e.granted(e.Store, key)
+		e.release(e.Store, key, token, true)
+		e.release(e.Store, key, token, false)
+	}},
+	{Name: "release/foreign-token-frees-nothing", Text: "A foreign token frees nothing.", check: func(e *env) {
+		token := e.grantedFor(e.Store, key, 20*e.TTL)
+		for _, foreign := range foreignTo(token) {
+			ok, err := e.Store.Release(e.ctx, key, foreign)
+			e.notTrue("release with a foreign token", ok, err)
+		}
+		e.refused(e.Store, key)
+		e.renew(e.Store, key, token, e.TTL, true)
+	}},
+	{Name: "release/late-release-leaves-the-next-holder", Text: "A release that comes after the expiry never touches the next holder's lease.", check: func(e *env) {
+		old := e.granted(e.Store, key)
+		e.outlive(e.TTL)
+		token := e.grantedFor(e.Store, key, 20*e.TTL)
+		e.release(e.Store, key, old, false)
+		e.refused(e.Store, key)
+		e.renew(e.Store, key, token, e.TTL, true)
+	}},
+	{Name: "release/unknown-key-is-false", Text: "Releasing a key that nobody holds is false, and no error.", check: func(e *env) {
+		e.release(e.Store, "never seen", 1, false)
+		e.granted(e.Store, "never seen")
+	}},
+	{Name: "release/minds-the-key", Text: "A token releases its own key only.", check: func(e *env) {
+		a := e.granted(e.Store, "a")
+		b := e.granted(e.Store, "b")
+		if a != b {
+			e.release(e.Store, "b", a, false)
+		}
+		e.refused(e.Store, "b")
+		e.release(e.Store, "b", b, true)
+	}},
+	{Name: "release/after-expiry-harms-nobody", Text: "Releasing an expired lease that nobody has taken leaves the key free.", check: func(e *env) {
+		token := e.granted(e.Store, key)
+		e.outlive(e.TTL)
+		_, err := e.Store.Release(e.ctx, key, token)
+		e.noError("release", err)
+		e.rises(token, e.granted(e.Store, key))
+	}},
+}
+
+var manyRenewals = []Promise{
+	{
+		Name: "many/answers-in-order", Text: "RenewMany answers each renewal as Renew does, in the order of the requests.", needs: hasManyRenewer,
+		check: func(e *env) {
+			m := e.Store.(lockfx.ManyRenewer)
+			a, b := e.granted(e.Store, "a"), e.granted(e.Store, "b")
+			results := m.RenewMany(e.ctx, []lockfx.Renewal{
+				{Key: "a", Token: a, TTL: e.TTL},
+				{Key: "b", Token: b + 1, TTL: e.TTL},
+				{Key: "nobody's", Token: 1, TTL: e.TTL},
+				{Key: "b", Token: b, TTL: e.TTL},
+				{Key: "", Token: 1, TTL: e.TTL},
+				{Key: "a", Token: a, TTL: 0},
+			})
+			want := []bool{true, false, false, true, false, false}
+			if len(results) != len(want) {
+				e.fail("%d results for %d renewals", len(results), len(want))
+			}
+			for i, r := range results {
+				if r.OK != want[i] || (r.Err != nil) != (i >= 4) {
+					e.fail("result %d: %v, %v; want %v, and an error for the last two only", i, r.OK, r.Err, want[i])
+				}
+			}
+		},
+	},
+	{
+		Name: "many/extends-the-leases", Text: "RenewMany sets the time left of each lease.", needs: hasManyRenewer,
+		check: func(e *env) {
+			m := e.Store.(lockfx.ManyRenewer)
+			var renewals []lockfx.Renewal
+			for _, k := range []string{"a", "b", "c"} {
+				renewals = append(renewals, lockfx.Renewal{Key: k, Token: e.granted(e.Store, k), TTL: 3*e.TTL + e.Late})
+			}
+			m.RenewMany(e.ctx, renewals)
+			e.outlive(e.TTL)
+			for _, r := range renewals {
+				e.renew(e.Store, r.Key, r.Token, time.Duration(1)*e.TTL, true)
+			}
+		},
+	},
+	{
+		Name: "many/of-none", Text: "RenewMany of nothing answers nothing.", needs: hasManyRenewer,
+		check: func(e *env) {
+			if r := e.Store.(lockfx.ManyRenewer).RenewMany(e.ctx, nil); len(r) != 0 {
+				e.fail("%d results for no renewal", len(r))
+			}
+		},
+	},
+}
+
+func hasManyRenewer(h *Harness) bool { _, ok := h.Store.(lockfx.ManyRenewer); return ok }

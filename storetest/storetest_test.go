@@ -1,0 +1,34 @@
+package storetest_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/internal/memstore"
+	"github.com/lockfx/lockfx/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestMemoryStore(t *testing.T) {
+	storetest.Run(t, func() (*storetest.Harness, error) {
+		s := memstore.New()
+		return &storetest.Harness{
+			Store:    s,
+			TTL:      100 * time.Millisecond,
+			Wrap:     func(run func()) { synctest.Test(t, func(*testing.T) { run() }) },
+			Restart:  restarted,
+			LoseData: restarted,
+		}, nil
+	})
+}
+
+// restarted is a memory store of a later process: some time has passed.
+func restarted() (lockfx.Store, error) {
+	time.Sleep(time.Millisecond)
+	return memstore.New(), nil
+}

@@ -1,0 +1,273 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/lockfx/lockfx"
+)
+
+func isWatcher(h *Harness) bool { _, ok := h.Store.(lockfx.Watcher); return ok }
+
+// watch watches key and must not meet an error.
+func (e *env) watch(key string) (<-chan struct{}, func()) {
+	freed, stop, err := e.Store.(lockfx.Watcher).Watch(e.ctx, key)
+	e.noError("watch", err)
+	return freed, stop
+}
+
+// wakes waits for a signal for as long as a slow engine may take, which is well
+// below the lease of those cases.
+func (e *env) wakes(freed <-chan struct{}, what string) {
+	if !signalled(freed, e.patience()) {
+		e.fail("no signal after %s", what)
+	}
+}
+
+func (e *env) patience() time.Duration { return max(10*e.TTL, 5*time.Second) }
+
+// longLease does not expire while a case waits for a signal.
+func (e *env) longLease() time.Duration { return 10 * e.patience() }
+
+func signalled(freed <-chan struct{}, within time.Duration) bool {
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-freed:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+var watching = []Promise{
+	{Name: "watch/release-wakes", Text: "A release wakes those who watch the key.", needs: isWatcher, check: func(e *env) {
+		token := e.grantedFor(e.Store, key, e.longLease())
+		freed, stop := e.watch(key)
+		defer stop()
+		e.release(e.Store, key, token, true)
+		e.wakes(freed, "a release")
+	}},
+	{Name: "watch/every-waiter-is-woken", Text: "A release wakes everybody who watches the key.", needs: isWatcher, check: func(e *env) {
+		token := e.grantedFor(e.Store, key, e.longLease())
+		var all []<-chan struct{}
+		for range 20 {
+			freed, stop := e.watch(key)
+			defer stop()
+			all = append(all, freed)
+		}
+		e.release(e.Store, key, token, true)
+		for _, freed := range all {
+			e.wakes(freed, "a release")
+		}
+	}},
+	{Name: "watch/signals-do-not-pile-up", Text: "The channel holds one signal: a waiter that looks away finds one, and the store never blocks on it.", needs: isWatcher, check: func(e *env) {
+		freed, stop := e.watch(key)
+		defer stop()
+		if cap(freed) != 1 {
+			e.fail("the channel has capacity %d, want 1", cap(freed))
+		}
+		for range 5 {
+			e.release(e.Store, key, e.grantedFor(e.Store, key, e.longLease()), true)
+		}
+		e.wakes(freed, "five releases")
+	}},
+	{Name: "watch/each-hold-wakes-again", Text: "A watch goes on: it wakes at every release.", needs: isWatcher, check: func(e *env) {
+		freed, stop := e.watch(key)
+		defer stop()
+		for range 10 {
+			token := e.grantedFor(e.Store, key, e.longLease())
+			for signalled(freed, 0) { // what came late from the hold before
+				continue
+			}
+			e.release(e.Store, key, token, true)
+			e.wakes(freed, "a release")
+		}
+	}},
+	{Name: "watch/stop-is-idempotent", Text: "A watch can be stopped twice, and others go on.", needs: isWatcher, check: func(e *env) {
+		token := e.grantedFor(e.Store, key, e.longLease())
+		_, stop := e.watch(key)
+		freed, stopOther := e.watch(key)
+		defer stopOther()
+		stop()
+		stop()
+		e.release(e.Store, key, token, true)
+		e.wakes(freed, "a release, with another watch stopped")
+	}},
+	{Name: "watch/a-free-key-can-be-watched", Text: "A key that is free, or was never seen, can be watched.", needs: isWatcher, check: func(e *env) {
+		freed, stop := e.watch("never seen")
+		defer stop()
+		e.release(e.Store, "never seen", e.grantedFor(e.Store, "never seen", e.longLease()), true)
+		e.wakes(freed, "a release")
+	}},
+	{Name: "watch/other-keys-are-watched-apart", Text: "Watching many keys, each release wakes the watch of its key.", needs: isWatcher, check: func(e *env) {
+		ks := []string{"a", "b", "a:b", "A", "a*"}
+		var all []<-chan struct{}
+		for _, k := range ks {
+			freed, stop := e.watch(k)
+			defer stop()
+			all = append(all, freed)
+		}
+		for i, k := range ks {
+			e.release(e.Store, k, e.grantedFor(e.Store, k, e.longLease()), true)
+			e.wakes(all[i], "a release of "+k)
+		}
+	}},
+	{Name: "watch/refuses-a-bad-key", Text: "A bad key is refused with an error that names the rule.", needs: isWatcher, check: func(e *env) {
+		_, stop, err := e.Store.(lockfx.Watcher).Watch(e.ctx, "")
+		if stop != nil {
+			stop()
+		}
+		e.configFault("watch", false, err)
+	}},
+	{Name: "watch/dead-context", Text: "With a dead context no watch is opened.", needs: isWatcher, check: func(e *env) {
+		for _, dead := range e.deadContexts() {
+			_, stop, err := e.Store.(lockfx.Watcher).Watch(dead, key)
+			if stop != nil {
+				stop()
+			}
+			if err == nil {
+				e.fail("watch with a dead context: no error")
+			}
+		}
+	}},
+	{Name: "watch/no-wake-up-is-missed", Text: "Whoever watches, then is refused, is woken by the release, however close the race.", needs: isWatcher, check: func(e *env) {
+		e.noMissedWakeUp(races(e.Harness))
+	}},
+	{
+		Name: "watch/other-handles-wake", Text: "A release through one handle wakes a watch on another.",
+		needs: func(h *Harness) bool { return isWatcher(h) && h.Second != nil },
+		check: func(e *env) {
+			other := e.open(e.Second)
+			token := e.grantedFor(other, key, e.longLease())
+			freed, stop := e.watch(key)
+			defer stop()
+			e.release(other, key, token, true)
+			e.wakes(freed, "a release through another handle")
+		},
+	},
+}
+
+// races is how often the wake-up race is run: fewer times where an operation goes
+// to a server.
+func races(h *Harness) int {
+	if h.Wrap != nil {
+		return 10_000
+	}
+	return 300
+}
+
+// noMissedWakeUp runs the order that a waiter keeps (watch, acquire, wait) against
+// a release that comes at any moment of it.
+func (e *env) noMissedWakeUp(n int) {
+	for i := range n {
+		token := e.grantedFor(e.Store, key, e.longLease())
+		e.each(2, func(who int) {
+			if who == 0 {
+				e.release(e.Store, key, token, true)
+				return
+			}
+			freed, stop := e.watch(key)
+			defer stop()
+			for {
+				if g := e.acquire(e.Store, key); g.OK {
+					e.release(e.Store, key, g.Token, true)
+					return
+				}
+				if !signalled(freed, e.patience()) {
+					e.fail("race %d: refused, and then never woken", i+1)
+				}
+			}
+		})
+	}
+}
+
+func isInspector(h *Harness) bool { _, ok := h.Store.(lockfx.Inspector); return ok }
+
+func (e *env) inspect(s lockfx.Store, key string) lockfx.Lease {
+	lease, err := s.(lockfx.Inspector).Inspect(e.ctx, key)
+	e.noError("inspect", err)
+	return lease
+}
+
+var inspecting = []Promise{
+	{Name: "inspect/shows-the-lease", Text: "Inspect shows token, label and time left of the lease.", needs: isInspector, check: func(e *env) {
+		g, err := e.Store.Acquire(lockfx.WithLabel(e.ctx, "host/1/app"), key, e.TTL)
+		e.noError("acquire", err)
+		lease := e.inspect(e.Store, key)
+		if lease.Token != g.Token || lease.Label != "host/1/app" || lease.TimeLeft <= 0 || lease.TimeLeft > e.TTL+e.Late {
+			e.fail("%+v; want token %d, label %q and at most %v left", lease, g.Token, "host/1/app", e.TTL)
+		}
+	}},
+	{Name: "inspect/free-key-is-zero", Text: "A key that is free, released or expired shows the zero lease.", needs: isInspector, check: func(e *env) {
+		free := func(what string) {
+			if lease := e.inspect(e.Store, key); lease != (lockfx.Lease{}) {
+				e.fail("%s: %+v, want the zero lease", what, lease)
+			}
+		}
+		free("never seen")
+		e.release(e.Store, key, e.granted(e.Store, key), true)
+		free("released")
+		e.granted(e.Store, key)
+		e.outlive(e.TTL)
+		free("expired")
+	}},
+	{Name: "inspect/changes-nothing", Text: "Inspecting neither prolongs nor frees a lease.", needs: isInspector, check: func(e *env) {
+		token := e.granted(e.Store, key)
+		e.sleep(e.TTL / 2)
+		e.inspect(e.Store, key)
+		e.refused(e.Store, key)
+		e.outlive(e.TTL / 2)
+		e.rises(token, e.granted(e.Store, key))
+	}},
+	{Name: "inspect/refuses-a-bad-key", Text: "A bad key is refused with an error that names the rule.", needs: isInspector, check: func(e *env) {
+		_, err := e.Store.(lockfx.Inspector).Inspect(e.ctx, "")
+		e.configFault("inspect", false, err)
+	}},
+}
+
+func isBreaker(h *Harness) bool { _, ok := h.Store.(lockfx.Breaker); return ok }
+
+func (e *env) breaks(s lockfx.Store, key string, want bool) {
+	ok, err := s.(lockfx.Breaker).Break(e.ctx, key)
+	e.noError("break", err)
+	if ok != want {
+		e.fail("break %q: %v, want %v", key, ok, want)
+	}
+}
+
+var breaking = []Promise{
+	{Name: "break/frees-and-the-token-rises", Text: "A broken key is free, and the next token is greater.", needs: isBreaker, check: func(e *env) {
+		token := e.grantedFor(e.Store, key, 20*e.TTL)
+		e.breaks(e.Store, key, true)
+		e.rises(token, e.granted(e.Store, key))
+	}},
+	{Name: "break/the-broken-holder-is-refused", Text: "A broken holder can neither renew nor release, also after the next acquisition.", needs: isBreaker, check: func(e *env) {
+		old := e.grantedFor(e.Store, key, 20*e.TTL)
+		e.breaks(e.Store, key, true)
+		e.renew(e.Store, key, old, e.TTL, false)
+		token := e.grantedFor(e.Store, key, 20*e.TTL)
+		e.renew(e.Store, key, old, e.TTL, false)
+		e.release(e.Store, key, old, false)
+		e.renew(e.Store, key, token, e.TTL, true)
+	}},
+	{Name: "break/free-key-is-false", Text: "Breaking a key that nobody holds is false.", needs: isBreaker, check: func(e *env) {
+		e.breaks(e.Store, key, false)
+		e.release(e.Store, key, e.granted(e.Store, key), true)
+		e.breaks(e.Store, key, false)
+	}},
+	{
+		Name: "break/wakes", Text: "Breaking a key wakes those who watch it.",
+		needs: func(h *Harness) bool { return isBreaker(h) && isWatcher(h) },
+		check: func(e *env) {
+			e.grantedFor(e.Store, key, e.longLease())
+			freed, stop := e.watch(key)
+			defer stop()
+			e.breaks(e.Store, key, true)
+			e.wakes(freed, "a break")
+		},
+	},
+	{Name: "break/refuses-a-bad-key", Text: "A bad key is refused with an error that names the rule.", needs: isBreaker, check: func(e *env) {
+		ok, err := e.Store.(lockfx.Breaker).Break(e.ctx, "")
+		e.configFault("break", ok, err)
+	}},
+}
