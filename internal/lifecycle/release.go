@@ -51,7 +51,7 @@ func (m *Machine) release(ctx context.Context, h *Hold) (ok bool, err error) {
 	}()
 	switch {
 	case !joined(bounded, renewal):
-		return false, errStillRenewal
+		return false, fmt.Errorf("%w: %w", errStillRenewal, m.tooSlow)
 	case !ask:
 		return false, nil
 	}
