@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -66,6 +67,7 @@ var exclusion = []Promise{
 					overlaps.Add(1)
 				}
 				holds.Add(1)
+				runtime.Gosched() // let others try while the key is held
 				inside.Add(-1)
 				e.release(e.Store, key, g.Token, true)
 			}

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lockfx/lockfx"
@@ -85,7 +86,8 @@ var renewal = []Promise{
 
 // foreignTo returns tokens that are not token, near and far.
 func foreignTo(token lockfx.Token) []lockfx.Token {
-	return []lockfx.Token{token - 1, token + 1, 1, -token, 0, token ^ 1<<32, token + 1<<40}
+	near := []lockfx.Token{token - 1, token + 1, 1, -token, 0, token ^ 1<<32, token + 1<<40}
+	return slices.DeleteFunc(near, func(t lockfx.Token) bool { return t == token })
 }
 
 var release = []Promise{

@@ -1,0 +1,100 @@
+package storetest_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/storetest"
+)
+
+// harness offers everything that the kit can use, over an engine with one fault.
+func harness(t *testing.T, fault string) storetest.Factory {
+	return func() (*storetest.Harness, error) {
+		e := newEngine(fault)
+		self := handle{engine: e}
+		open := func() (lockfx.Store, error) { return self, nil }
+		second, restart := open, open
+		if e.has("each handle is a world of its own") {
+			second = func() (lockfx.Store, error) { return handle{engine: newEngine("")}, nil }
+		}
+		if e.has("a restart starts tokens again") {
+			restart = func() (lockfx.Store, error) { return handle{engine: newEngine("tokens do not outlive the data")}, nil }
+		}
+		set := func(flag *bool) (func(), error) {
+			put := func(v bool) {
+				e.mu.Lock()
+				defer e.mu.Unlock()
+				*flag = v
+			}
+			put(true)
+			return func() { put(false) }, nil
+		}
+		return &storetest.Harness{
+			Store:      self,
+			TTL:        100 * time.Millisecond,
+			Resolution: time.Millisecond,
+			Wrap:       func(run func()) { synctest.Test(t, func(*testing.T) { run() }) },
+			Second:     second,
+			Restart:    restart,
+			LoseData: func() (lockfx.Store, error) {
+				time.Sleep(time.Millisecond) // what loses its data takes a while
+				clear(e.records)
+				clear(e.last)
+				return self, nil
+			},
+			Partition:   func() (func(), error) { return set(&e.down) },
+			LoseReplies: func() (func(), error) { return set(&e.deaf) },
+			SkewClientClock: func(d time.Duration) (lockfx.Store, error) {
+				return handle{e, d}, nil
+			},
+			Crash: self.Crash,
+		}, nil
+	}
+}
+
+func TestACorrectStoreBreaksNothing(t *testing.T) {
+	if broken := storetest.Check(t.Context(), harness(t, "")); len(broken) > 0 {
+		t.Fatalf("broken: %v", broken)
+	}
+}
+
+func TestEachFaultBreaksExactlyItsPromises(t *testing.T) {
+	for fault, want := range faults {
+		t.Run(fault, func(t *testing.T) {
+			got := slices.Sorted(maps.Keys(storetest.Check(t.Context(), harness(t, fault))))
+			got, want = slices.DeleteFunc(got, racy), slices.DeleteFunc(slices.Sorted(slices.Values(want)), racy)
+			if !slices.Equal(got, want) {
+				t.Errorf("broken:\n\t%q\nwant:\n\t%q", got, want)
+			}
+		})
+	}
+}
+
+// racy says of a case that a fault may slip through it now and then: it looks for
+// two at once, and they may miss each other.
+func racy(name string) bool {
+	switch name {
+	case "exclusion/never-two-at-once", "exclusion/one-winner", "handles/one-winner",
+		"tokens/rise-under-contention", "outages/contention-is-no-error", "watch/no-wake-up-is-missed":
+		return true
+	}
+	return false
+}
+
+func TestEveryCaseCanFail(t *testing.T) {
+	failed := map[string]bool{}
+	for _, names := range faults {
+		for _, name := range names {
+			failed[name] = true
+		}
+	}
+	for _, p := range storetest.Promises() {
+		if !failed[p.Name] {
+			t.Errorf("no planted fault breaks %s (%s)", p.Name, p.Text)
+		}
+	}
+}
