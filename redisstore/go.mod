@@ -1,0 +1,5 @@
+module github.com/lockfx/lockfx/redisstore
+
+go 1.25.0
+
+replace github.com/lockfx/lockfx => ../
