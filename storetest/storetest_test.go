@@ -32,3 +32,9 @@ func restarted() (lockfx.Store, error) {
 	time.Sleep(time.Millisecond)
 	return memstore.New(), nil
 }
+
+func BenchmarkMemoryStore(b *testing.B) {
+	storetest.Bench(b, func() (*storetest.Harness, error) {
+		return &storetest.Harness{Store: memstore.New()}, nil
+	})
+}
