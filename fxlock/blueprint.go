@@ -2,10 +2,8 @@ package fxlock
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"reflect"
-	"strings"
+	"slices"
 
 	"go.uber.org/fx"
 	"go.uber.org/zap"
@@ -83,13 +81,42 @@ func (s *settings) compile(body reflect.Type, inputs []reflect.Type) (*blueprint
 	return &blueprint{Plan: plan}, nil
 }
 
-// sourceFor returns what runs of the body fn start from, where its type is met for
-// the first time at run time.
-func (l *Lock) sourceFor(fn reflect.Value) (*source, error) {
-	if fn.Kind() != reflect.Func || fn.IsNil() {
-		return nil, l.scopeError("check the body", fmt.Errorf("%w: must be a function, and is %v", lockfx.ErrConfig, fn))
+// compileAll plans the scope of every body. What [PerRun] and [Share] add is
+// planned by itself first, so that its faults are told once, and also when no body
+// is bound.
+func (s *settings) compileAll() {
+	ctors, shared := s.ctors, s.shared
+	all, err := s.compile(reflect.TypeFor[func(*Scope)](), nil)
+	if err != nil {
+		s.faultErr("the scope of a run", err)
+		s.ctors, s.shared = nil, nil
 	}
-	t := fn.Type()
+	for _, b := range s.bodies {
+		s.compileBody(b)
+	}
+	s.ctors, s.shared = ctors, shared
+	if err == nil && len(s.bodies) == 0 {
+		s.checkReach(all)
+	}
+}
+
+// checkReach notes what constructors ask for in vain: without a [Body] only what is
+// shared reaches a run.
+func (s *settings) checkReach(all *blueprint) {
+	var missing []runscope.Leaf
+	for _, leaf := range all.Leaves() {
+		if !leaf.Optional && !slices.Contains(s.shared, leaf.Key) {
+			missing = append(missing, leaf)
+		}
+	}
+	if missing != nil {
+		s.faultErr("the scope of a run", s.notShared(missing))
+	}
+}
+
+// sourceFor returns what runs of a body of type t start from, where the type is met
+// for the first time at run time.
+func (l *Lock) sourceFor(t reflect.Type) (*source, error) {
 	known, ok := l.plans.Load(t)
 	if !ok {
 		src, err := l.newSource(t)
@@ -119,54 +146,4 @@ func (l *Lock) newSource(body reflect.Type) (*source, error) {
 		return nil, l.settings.notShared(missing)
 	}
 	return &source{src, bp, l.logger}, nil
-}
-
-// notShared says what a body asks for in vain, and the cure.
-func (s *settings) notShared(leaves []runscope.Leaf) error {
-	faults := make([]error, len(leaves))
-	for i, leaf := range leaves {
-		faults[i] = fmt.Errorf("%w: %v does not reach the run: add %s to %s, or bind the body with fxlock.Body",
-			lockfx.ErrConfig, leaf.Key, shareText(leaf.Key), s.moduleText())
-	}
-	return errors.Join(faults...)
-}
-
-// shareText prints the option that shares k.
-func shareText(k runscope.Key) string {
-	switch {
-	case k.Group != "":
-		return fmt.Sprintf("fxlock.ShareGroup[%v](%q)", k.Type, k.Group)
-	case k.Name != "":
-		return fmt.Sprintf("fxlock.Share[%v](%q)", k.Type, k.Name)
-	}
-	return fmt.Sprintf("fxlock.Share[%v]()", k.Type)
-}
-
-// Share makes a value of the application, unnamed or under the given name,
-// available to bodies that are given to [Lock.Run], and by hand through [Scope].
-// It is built with the lock, so it must not itself depend on the lock; a body that
-// is bound with [Body] needs no Share.
-func Share[T any](name ...string) Option {
-	key := runscope.Key{Type: reflect.TypeFor[T](), Name: strings.Join(name, "")}
-	text := shareText(key)
-	return option{text, func(s *settings) {
-		s.moduleOnly(text)
-		if len(name) > 1 {
-			s.fault(text, "takes one name at most")
-		}
-		s.shared = append(s.shared, key)
-	}}
-}
-
-// ShareGroup is [Share] for a value group of the application whose elements are T.
-func ShareGroup[T any](group string) Option {
-	key := runscope.Key{Type: reflect.TypeFor[T](), Group: group}
-	text := shareText(key)
-	return option{text, func(s *settings) {
-		s.moduleOnly(text)
-		if group == "" {
-			s.fault(text, "the group must not be empty")
-		}
-		s.shared = append(s.shared, key)
-	}}
 }

@@ -1,16 +1,10 @@
 package fxlock
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/agnivade/levenshtein"
-	"github.com/go-viper/mapstructure/v2"
-
 )
 
 // Config is what a program may load from a file or its environment. A zero field
@@ -32,11 +26,27 @@ type Config struct {
 // WithConfig applies each field of c that is not zero as the option of its name
 // does.
 func WithConfig(c Config) Option {
-	return option{fmt.Sprintf("fxlock.WithConfig(%+v)", c), func(s *settings) {
+	return option{"fxlock.WithConfig(" + c.String() + ")", func(s *settings) {
 		for _, o := range c.options() {
 			o.applyLock(s)
 		}
 	}}
+}
+
+// String returns c as it is written, without the fields that are zero.
+func (c Config) String() string {
+	var fields []string
+	v := reflect.ValueOf(c)
+	for i := range v.NumField() {
+		switch f := v.Field(i); {
+		case f.IsZero():
+		case f.Kind() == reflect.String:
+			fields = append(fields, fmt.Sprintf("%s: %q", v.Type().Field(i).Name, f))
+		default:
+			fields = append(fields, fmt.Sprintf("%s: %v", v.Type().Field(i).Name, f))
+		}
+	}
+	return "fxlock.Config{" + strings.Join(fields, ", ") + "}"
 }
 
 func (c Config) options() []Option {
@@ -59,116 +69,3 @@ func (c Config) options() []Option {
 	add(c.Private, Private)
 	return opts
 }
-
-// DecodeConfig reads a Config from a map, such as a file of YAML or JSON gives it.
-// The names are those of the fields in snake case: key, ttl, heartbeat,
-// release_timeout, teardown_timeout, renew_retry, token_name, holder_name, label,
-// named, private. A duration is a string with a unit, such as "30s": a bare number
-// is refused. An unknown name is an error that suggests a known one. All faults are
-// reported together, each matches [lockfx.ErrConfig], and the Config is then zero.
-func DecodeConfig(from map[string]any) (Config, error) {
-	var c Config
-	s := settings{module: true, key: "key", ttl: defaultTTL}
-	known := knownNames()
-	for _, name := range sortedKeys(from) {
-		if !slices.Contains(known, name) {
-			s.fault(fmt.Sprintf("option %q", name), "is unknown"+didYouMean(name, known))
-			continue
-		}
-		if err := decodeOne(name, from[name], &c); err != nil {
-			s.fault(fmt.Sprintf("option %q", name), err.Error())
-		}
-	}
-	_, err := newSettings(&s, c.options())
-	if err != nil {
-		return Config{}, err
-	}
-	return c, nil
-}
-
-// decodeOne sets the field called name to value.
-func decodeOne(name string, value any, c *Config) error {
-	if value == nil {
-		return errors.New("nil: " + wants(name))
-	}
-	before := *c
-	decoder, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{
-		Result:     c,
-		DecodeHook: durationFromString,
-		MatchName:  func(key, field string) bool { return key == field },
-	})
-	if err == nil {
-		err = decoder.Decode(map[string]any{name: value})
-	}
-	if err != nil {
-		*c = before
-		return fmt.Errorf("%v (%T): %s", value, value, wants(name))
-	}
-	if zero := *c == before; zero && reflect.TypeOf(value).Kind() != reflect.Bool {
-		return fmt.Errorf("%#v must not be zero", value)
-	}
-	return nil
-}
-
-// durationFromString refuses a number where a duration is wanted: nobody knows its
-// unit.
-func durationFromString(from, to reflect.Type, data any) (any, error) {
-	if to != reflect.TypeFor[time.Duration]() || from == to {
-		return data, nil
-	}
-	text, ok := data.(string)
-	if !ok {
-		return nil, fmt.Errorf("a bare %v has no unit", from)
-	}
-	return time.ParseDuration(text)
-}
-
-// wants says what a value of the field called name looks like.
-func wants(name string) string {
-	t := reflect.TypeFor[Config]()
-	for i := range t.NumField() {
-		f := t.Field(i)
-		switch {
-		case f.Tag.Get("mapstructure") != name:
-		case f.Type == reflect.TypeFor[time.Duration]():
-			return `must be a duration with a unit, such as "30s"`
-		default:
-			return "must be a " + f.Type.String()
-		}
-	}
-	return "is unknown"
-}
-
-func knownNames() []string {
-	t := reflect.TypeFor[Config]()
-	names := make([]string, t.NumField())
-	for i := range names {
-		names[i] = t.Field(i).Tag.Get("mapstructure")
-	}
-	return names
-}
-
-// didYouMean suggests the known name that is closest to name, if one is close.
-func didYouMean(name string, known []string) string {
-	plain := func(s string) string { return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(s)) }
-	best, distance := "", len(name)/2+1
-	for _, k := range known {
-		if d := levenshtein.ComputeDistance(plain(name), plain(k)); d < distance {
-			best, distance = k, d
-		}
-	}
-	if best == "" {
-		return "; known are " + strings.Join(known, ", ")
-	}
-	return fmt.Sprintf("; did you mean %q?", best)
-}
-
-func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
-

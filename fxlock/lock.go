@@ -3,6 +3,7 @@ package fxlock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -75,17 +76,18 @@ func (l *Lock) hook() fx.Hook {
 	}
 }
 
-// stop disposes of the lock and then closes its own store, unless a body that
-// still runs needs it for the release.
+// stop disposes of the lock and then closes its own store, unless something is
+// still under way that needs it for the release.
 func (l *Lock) stop(ctx context.Context) error {
-	if err := l.Dispose(ctx); err != nil {
+	err := l.Dispose(ctx)
+	closer, ok := l.store.(lockfx.Closer)
+	if !ok || !l.settings.store.owned() || l.State() != lockfx.Released {
 		return err
 	}
-	closer, ok := l.store.(lockfx.Closer)
-	if !ok || !l.settings.store.owned() {
-		return nil
+	if closing := closer.Close(ctx); closing != nil {
+		err = join(err, fmt.Errorf("close the store of %q: %w", l.Key(), closing))
 	}
-	return closer.Close(ctx)
+	return err
 }
 
 // Key returns the key in the store.
@@ -145,13 +147,25 @@ func (l *Lock) Dispose(ctx context.Context) error {
 
 // labelled returns ctx with the label that refused callers elsewhere see.
 func (l *Lock) labelled(ctx context.Context, run runSettings) context.Context {
-	switch {
+	switch s := l.settings; {
 	case run.label != "":
 		return lockfx.WithLabel(ctx, run.label)
+	case s.label != "":
+		return lockfx.WithLabel(ctx, s.label)
 	case lockfx.LabelFrom(ctx) != "":
 		return ctx
+	default:
+		return lockfx.WithLabel(ctx, s.ownLabel)
 	}
-	return lockfx.WithLabel(ctx, l.settings.label)
+}
+
+// unlabelled returns ctx with the label that was given before labelled. A body gets
+// it: under another lock that it takes, the label of this one would be wrong.
+func unlabelled(ctx context.Context, given string) context.Context {
+	if lockfx.LabelFrom(ctx) == given {
+		return ctx
+	}
+	return lockfx.WithLabel(ctx, given)
 }
 
 // join is errors.Join that returns a lone error as it is.

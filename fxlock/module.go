@@ -27,7 +27,11 @@ import (
 // Faults of the options are errors of fx.New, all at once.
 func Module(name string, opts ...Option) fx.Option {
 	site := callSite()
-	s, err := newSettings(&settings{name: name, module: true, key: name, ttl: defaultTTL}, opts)
+	s := &settings{name: name, module: true, key: name, ttl: defaultTTL}
+	if name == "" {
+		s.fault(call("Module", name), "the name must not be empty")
+	}
+	s, err := newSettings(s, opts)
 	if err != nil {
 		return fx.Error(fmt.Errorf("%s (%s): %w", s.moduleText(), place(site), err))
 	}
@@ -41,7 +45,7 @@ func Module(name string, opts ...Option) fx.Option {
 		provided = append(provided, s.store.provide(name))
 	}
 	for _, b := range s.bodies {
-		provided = append(provided, b.provide(name)...)
+		provided = append(provided, b.provide(s)...)
 	}
 	if s.private {
 		provided = append(provided, fx.Private)

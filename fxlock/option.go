@@ -1,6 +1,7 @@
 package fxlock
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -46,7 +47,20 @@ func (o lockOrRunOption) applyRun(r *runSettings) { o.run(r) }
 
 // runSettings is what the options of one run add up to.
 type runSettings struct {
-	label string
+	label  string
+	faults []error
+}
+
+// newRunSettings adds up the options of a run, or returns all their faults.
+func newRunSettings(opts []RunOption) (r runSettings, err error) {
+	for i, o := range opts {
+		if o == nil {
+			r.faults = append(r.faults, fmt.Errorf("%w: run option %d is nil", lockfx.ErrConfig, i+1))
+			continue
+		}
+		o.applyRun(&r)
+	}
+	return r, errors.Join(r.faults...)
 }
 
 // positive is an option that sets a duration greater than 0.
@@ -105,8 +119,9 @@ func WithRenewRetry() Option {
 func WithClock(clock lockfx.Clock) Option {
 	text := fmt.Sprintf("fxlock.WithClock(%T)", clock)
 	return option{text, func(s *settings) {
-		if clock == nil {
+		if isNil(clock) {
 			s.fault(text, "must not be nil")
+			return
 		}
 		s.clock = clock
 	}}
@@ -166,7 +181,7 @@ func WithLogger(logger *zap.Logger) Option {
 }
 
 // WithLabel sets what those who are refused see as the holder. It is for people
-// and decides nothing. The default is the label of the run's context
+// and decides nothing. Without one, or with "", it is the label of the run's context
 // ([lockfx.WithLabel]), or else host/pid/lock.
 func WithLabel(label string) LockOrRunOption {
 	return lockOrRunOption{

@@ -1,7 +1,6 @@
 package fxlock
 
 import (
-	"reflect"
 	"strings"
 
 	"go.uber.org/fx"
@@ -52,7 +51,7 @@ func ctorText(c any) string {
 		return funcText(a.Target)
 	}
 	if annotated.Is(c) {
-		return funcText(reflect.ValueOf(c).FieldByName("Target").Interface())
+		return funcText(annotated.Target(c))
 	}
 	return funcText(c)
 }

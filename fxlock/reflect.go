@@ -77,6 +77,15 @@ func funcText(fn any) string {
 	return fmt.Sprintf("%T", fn)
 }
 
+// texts prints options, also those that are nil.
+func texts[O fmt.Stringer](opts []O) []string {
+	t := make([]string, len(opts))
+	for i, o := range opts {
+		t[i] = fmt.Sprint(o)
+	}
+	return t
+}
+
 func quoted(names []string) string {
 	q := make([]string, len(names))
 	for i, n := range names {

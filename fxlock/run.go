@@ -12,8 +12,16 @@ import (
 // Do runs body under the lock, without dependency injection and so at the least
 // cost: acquire, body, release. See [Lock.Run] for the context and the errors.
 func (l *Lock) Do(ctx context.Context, body func(context.Context, lockfx.Holder) error, opts ...RunOption) error {
-	return l.machine.Load().Run(l.labelled(ctx, settle(opts)), func(ctx context.Context, h *lifecycle.Hold) error {
-		return body(ctx, h)
+	run, err := l.settle(opts)
+	if err != nil {
+		return err
+	}
+	if body == nil {
+		return l.scopeError("check the body", errNilBody)
+	}
+	given := lockfx.LabelFrom(ctx)
+	return l.machine.Load().Run(l.labelled(ctx, run), func(ctx context.Context, h *lifecycle.Hold) error {
+		return body(unlabelled(ctx, given), h)
 	})
 }
 
@@ -21,6 +29,9 @@ func (l *Lock) Do(ctx context.Context, body func(context.Context, lockfx.Holder)
 // the value is zero; when it ran, it is the body's, whatever the error.
 func DoValue[T any](ctx context.Context, l *Lock, body func(context.Context, lockfx.Holder) (T, error), opts ...RunOption) (T, error) {
 	var v T
+	if body == nil {
+		return v, l.scopeError("check the body", errNilBody)
+	}
 	err := l.Do(ctx, func(ctx context.Context, h lockfx.Holder) (err error) {
 		v, err = body(ctx, h)
 		return err
@@ -63,14 +74,18 @@ func RunValue[T any](ctx context.Context, l *Lock, body any, opts ...RunOption) 
 // valid.
 func (l *Lock) runBody(ctx context.Context, body any, dst reflect.Value, opts []RunOption) error {
 	fn := reflect.ValueOf(body)
-	src, err := l.sourceFor(fn)
+	if err := checkBody(fn, dst); err != nil {
+		return l.scopeError("check the body", err)
+	}
+	run, err := l.settle(opts)
 	if err != nil {
 		return err
 	}
-	if err := checkResults(fn.Type(), dst); err != nil {
-		return l.scopeError("check the body", err)
+	src, err := l.sourceFor(fn.Type())
+	if err != nil {
+		return err
 	}
-	return l.run(ctx, src, nil, settle(opts), func(args []reflect.Value) error {
+	return l.run(ctx, src, nil, run, func(args []reflect.Value) error {
 		out := fn.Call(args)
 		if dst.IsValid() {
 			dst.Set(out[0])
@@ -84,9 +99,18 @@ func (l *Lock) runBody(ctx context.Context, body any, dst reflect.Value, opts []
 	})
 }
 
-// checkResults checks that a body of type t returns a value for dst, if that is
+var errNilBody = fmt.Errorf("%w: must be a function, and is nil", lockfx.ErrConfig)
+
+// checkBody checks that fn is a function that returns a value for dst, if that is
 // valid, and then nothing or an error.
-func checkResults(t reflect.Type, dst reflect.Value) error {
+func checkBody(fn, dst reflect.Value) error {
+	switch {
+	case !fn.IsValid() || fn.Kind() == reflect.Func && fn.IsNil():
+		return errNilBody
+	case fn.Kind() != reflect.Func:
+		return fmt.Errorf("%w: must be a function, and is a %v", lockfx.ErrConfig, fn.Type())
+	}
+	t := fn.Type()
 	n := t.NumOut()
 	if n > 0 && t.Out(n-1) == errorType {
 		n--
@@ -101,11 +125,12 @@ func checkResults(t reflect.Type, dst reflect.Value) error {
 }
 
 // settle adds up the options of a run.
-func settle(opts []RunOption) (r runSettings) {
-	for _, o := range opts {
-		o.applyRun(&r)
+func (l *Lock) settle(opts []RunOption) (runSettings, error) {
+	run, err := newRunSettings(opts)
+	if err != nil {
+		return run, l.scopeError("check the options", err)
 	}
-	return r
+	return run, nil
 }
 
 func (l *Lock) scopeError(op string, err error) error {

@@ -21,18 +21,19 @@ type Scope struct {
 	lock   *Lock
 	ctx    context.Context // the run's: hooks of what is built later start under it
 	inner  *runscope.Scope
-	opened hooks.Lifecycle
+	opened *hooks.Lifecycle
 }
 
 // Invoke calls fn, a function that returns nothing or an error, with dig
 // parameters from the scope, and returns its error. If they can't be had the error
 // is a [lockfx.ScopeError] and fn was not called.
+//
+// Constructors and hooks of the run must not call it: they take what they need as
+// parameters. The hooks of what is built by hand start before fn is called. Once
+// one of them failed, the scope starts nothing more and every later call fails.
 func (s *Scope) Invoke(fn any) error {
 	v := reflect.ValueOf(fn)
-	if v.Kind() != reflect.Func || v.IsNil() {
-		return s.fault("invoke", fmt.Errorf("%w: must be a function, and is %v", lockfx.ErrConfig, v))
-	}
-	if err := checkResults(v.Type(), reflect.Value{}); err != nil {
+	if err := checkBody(v, reflect.Value{}); err != nil {
 		return s.fault("invoke", err)
 	}
 	args, err := s.inner.Resolve(v.Type())
@@ -51,9 +52,12 @@ func (s *Scope) Invoke(fn any) error {
 // Get resolves a T from the scope, unnamed or under the given name. See
 // [Scope.Invoke] for errors.
 func Get[T any](s *Scope, name ...string) (T, error) {
+	var v T
+	if len(name) > 1 {
+		return v, s.fault("resolve by hand", fmt.Errorf("%w: fxlock.Get takes one name at most, not %s", lockfx.ErrConfig, quoted(name)))
+	}
 	var p paramObject
 	field := p.add(reflect.TypeFor[T](), nameTag(name))
-	var v T
 	take := reflect.MakeFunc(reflect.FuncOf([]reflect.Type{p.structType()}, nil, false), func(args []reflect.Value) []reflect.Value {
 		reflect.ValueOf(&v).Elem().Set(args[0].Field(field))
 		return nil
@@ -70,8 +74,7 @@ func (s *Scope) cure(err error) error {
 	}
 	faults := make([]error, len(missing.Keys))
 	for i, k := range missing.Keys {
-		faults[i] = fmt.Errorf("%w: %v is not in the scope: add %s or fxlock.PerRun to %s",
-			lockfx.ErrConfig, k, shareText(k), s.lock.settings.moduleText())
+		faults[i] = fmt.Errorf("%w: %v is not in the scope: %s", lockfx.ErrConfig, k, s.lock.settings.cureFor(k))
 	}
 	return errors.Join(faults...)
 }
@@ -80,21 +83,20 @@ func (s *Scope) fault(op string, err error) error { return s.lock.scopeError(op,
 
 // run runs call under the lock with arguments from a fresh scope.
 func (l *Lock) run(ctx context.Context, src *source, inputs []reflect.Value, run runSettings, call func([]reflect.Value) error) error {
+	given := lockfx.LabelFrom(ctx)
 	return l.machine.Load().Run(l.labelled(ctx, run), func(ctx context.Context, h *lifecycle.Hold) (err error) {
-		s := &Scope{lock: l, ctx: ctx}
+		s := &Scope{lock: l, ctx: unlabelled(ctx, given), opened: hooks.New(l.settings.teardownTimeout)}
 		defer func() { err = join(err, s.close()) }()
 		args, err := s.open(src, h, inputs)
 		if err != nil {
 			return err
 		}
-		if cause := context.Cause(ctx); cause != nil || !h.Held() {
-			return cause // lost, or stopped, while the scope was built
-		}
 		return call(args)
 	})
 }
 
-// open builds the scope and returns the body's arguments.
+// open builds the scope and returns the body's arguments. What was lost, cancelled
+// or stopped in the meantime is an error.
 func (s *Scope) open(src *source, h *lifecycle.Hold, inputs []reflect.Value) ([]reflect.Value, error) {
 	var err error
 	if s.inner, err = src.Open(s.bound(src, h, inputs)); err != nil {
@@ -106,6 +108,12 @@ func (s *Scope) open(src *source, h *lifecycle.Hold, inputs []reflect.Value) ([]
 	}
 	if err := s.opened.Start(s.ctx); err != nil {
 		return nil, s.fault("start the run's values", err)
+	}
+	switch cause := context.Cause(s.ctx); {
+	case cause != nil:
+		return nil, s.fault("start the body", cause)
+	case !h.Held():
+		return nil, s.fault("start the body", lockfx.ErrLost)
 	}
 	return args, nil
 }
@@ -124,7 +132,7 @@ func (s *Scope) bound(src *source, h *lifecycle.Hold, inputs []reflect.Value) []
 	bind(boundNamedToken, token)
 	bind(boundHolder, h)
 	bind(boundNamedHolder, h)
-	bind(boundLifecycle, &s.opened)
+	bind(boundLifecycle, s.opened)
 	bind(boundScope, s)
 	copy(values[boundInputs:], inputs)
 	if src.blueprint.logger != nil {
@@ -137,15 +145,14 @@ func (s *Scope) bound(src *source, h *lifecycle.Hold, inputs []reflect.Value) []
 	return values
 }
 
-// close tears the scope down, while the lease is still held and renewed.
+// close tears the scope down, while the lease is still held and renewed. Nothing is
+// resolved any more before the first hook stops, or its own would be forgotten.
 func (s *Scope) close() error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(s.ctx), s.lock.settings.teardownTimeout, errTeardown)
 	defer cancel()
-	defer func() {
-		if s.inner != nil {
-			s.inner.Close()
-		}
-	}()
+	if s.inner != nil {
+		s.inner.Close()
+	}
 	if err := s.opened.Stop(ctx); err != nil {
 		return s.fault("tear the scope down", err)
 	}

@@ -21,7 +21,8 @@ type settings struct {
 	name            string
 	module          bool // made by Module, not by New
 	key             string
-	label           string
+	label           string // as given, or ""
+	ownLabel        string
 	ttl             time.Duration
 	heartbeat       time.Duration
 	releaseTimeout  time.Duration
@@ -65,16 +66,14 @@ func newSettings(s *settings, opts []Option) (*settings, error) {
 	if s.name == "" {
 		s.name = s.key
 	}
-	if s.label == "" {
-		s.label = processLabel() + s.name
-	}
+	s.ownLabel = processLabel() + s.name
 	if s.tokenName == s.holderName {
 		s.fault(call("WithTokenName", s.tokenName), "the token and the holder need different names")
 	}
 	if err := s.lifecycle(placeholder{}).Check(); err != nil {
 		s.faults = append(s.faults, err)
 	}
-	s.compileBodies()
+	s.compileAll()
 	return s, errors.Join(s.faults...)
 }
 

@@ -24,8 +24,24 @@ type MemoryStoreOption = memstore.Option
 // NewMemoryStore returns an empty memory store.
 func NewMemoryStore(opts ...MemoryStoreOption) *MemoryStore { return memstore.New(opts...) }
 
-// MemoryStoreClock makes now the clock of a memory store, instead of time.Now.
-func MemoryStoreClock(now func() time.Time) MemoryStoreOption { return memstore.WithNow(now) }
+// MemoryStoreClock makes now the clock of a memory store, instead of time.Now. It
+// is called under the store's mutex: it must be quick and must not call the store.
+func MemoryStoreClock(now func() time.Time) MemoryStoreOption {
+	return memoryStoreClock{memstore.WithNow(now), now == nil}
+}
+
+// memoryStoreClock prints itself as it is written here.
+type memoryStoreClock struct {
+	MemoryStoreOption
+	none bool
+}
+
+func (o memoryStoreClock) String() string {
+	if o.none {
+		return "fxlock.MemoryStoreClock(nil)"
+	}
+	return "fxlock.MemoryStoreClock(func)"
+}
 
 // storeChoice says where the store comes from. Exactly one of its ways is set.
 type storeChoice struct {

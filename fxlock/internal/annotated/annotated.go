@@ -1,7 +1,7 @@
 // Package annotated opens what fx.Annotate returns, an unexported type of fx, by
-// its exported method Build and its exported field FuncPtr. Both are guarded:
-// where a version of fx lacks one, the caller learns of it or messages merely name
-// a less helpful place.
+// its exported method Build and its exported fields Target and FuncPtr. All are
+// guarded: where a version of fx lacks one, the caller learns of it or messages
+// merely name a less helpful place.
 package annotated
 
 import (
@@ -38,6 +38,16 @@ func Build(v any) (any, error) {
 	p := reflect.New(reflect.TypeOf(v))
 	p.Elem().Set(reflect.ValueOf(v))
 	return p.Interface().(builder).Build()
+}
+
+// Target returns the constructor that was annotated, or v itself.
+func Target(v any) any {
+	if Is(v) {
+		if f := reflect.ValueOf(v).FieldByName("Target"); f.IsValid() && f.CanInterface() {
+			return f.Interface()
+		}
+	}
+	return v
 }
 
 // Fault returns the error that fx.Annotate hides in its result: a value whose

@@ -1,8 +1,9 @@
 // Package hooks is the fx.Lifecycle of one run: ordinary fx constructors append
 // to it, and their hooks start before the body and stop after it.
 //
-// It differs from an application's lifecycle on purpose: a hook that has nothing
-// to start is stopped even if something built after it failed.
+// It differs from an application's lifecycle on purpose. A hook that has nothing
+// to start is stopped even if something built after it failed. And since a body
+// may resolve more by hand, hooks are appended and started until the stop.
 package hooks
 
 import (
@@ -10,19 +11,37 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"go.uber.org/fx"
+
+	"github.com/lockfx/lockfx"
 )
 
-// Lifecycle implements fx.Lifecycle. The zero value is ready for use. It is safe
-// for concurrent use.
+// Lifecycle implements fx.Lifecycle. It is safe for concurrent use.
 type Lifecycle struct {
+	patience time.Duration
+	turn     chan struct{} // holds a token while hooks are started or stopped
+	broken   error         // why nothing is started any more; belongs to who has the turn
+
 	mu      sync.Mutex // guards what follows
 	waiting []fx.Hook  // appended, not started
 	running []fx.Hook  // to be stopped, the last one first
 }
 
 var _ fx.Lifecycle = (*Lifecycle)(nil)
+
+var (
+	errBusy   = fmt.Errorf("%w: another goroutine, or a hook that resolves by hand, is still starting hooks", lockfx.ErrTimeout)
+	errExited = errors.New("OnStart hook: ended its goroutine")
+	errOver   = errors.New("the run is over")
+)
+
+// New returns a lifecycle without hooks. Who wants to start hooks while another
+// goroutine does waits no longer than patience.
+func New(patience time.Duration) *Lifecycle {
+	return &Lifecycle{patience: patience, turn: make(chan struct{}, 1)}
+}
 
 // Append adds a hook. A hook without OnStart counts as started.
 func (l *Lifecycle) Append(h fx.Hook) {
@@ -36,23 +55,44 @@ func (l *Lifecycle) Append(h fx.Hook) {
 }
 
 // Start runs the OnStart of the hooks that were appended since the last call, in
-// order, up to the first that fails.
+// order, as long as ctx lasts. When it returns nil all of them have started, whoever
+// started them. After one that failed nothing is started any more: each call returns
+// that error.
 func (l *Lifecycle) Start(ctx context.Context) error {
-	for {
+	if err := l.takeTurn(ctx); err != nil {
+		return err
+	}
+	defer l.leaveTurn()
+	for l.broken == nil {
 		h, ok := l.next()
 		if !ok {
 			return nil
 		}
-		if h.OnStart != nil {
-			if err := contain("OnStart", ctx, h.OnStart); err != nil {
-				return err
-			}
+		l.broken = errExited
+		if l.broken = start(ctx, h); l.broken == nil {
+			l.started(h)
 		}
-		l.mu.Lock()
-		l.running = append(l.running, h)
-		l.mu.Unlock()
+	}
+	return l.broken
+}
+
+func (l *Lifecycle) takeTurn(ctx context.Context) error {
+	select {
+	case l.turn <- struct{}{}:
+		return nil
+	default:
+	}
+	bounded, cancel := context.WithTimeoutCause(ctx, l.patience, errBusy)
+	defer cancel()
+	select {
+	case l.turn <- struct{}{}:
+		return nil
+	case <-bounded.Done():
+		return context.Cause(bounded)
 	}
 }
+
+func (l *Lifecycle) leaveTurn() { <-l.turn }
 
 func (l *Lifecycle) next() (fx.Hook, bool) {
 	l.mu.Lock()
@@ -65,14 +105,29 @@ func (l *Lifecycle) next() (fx.Hook, bool) {
 	return h, true
 }
 
+func (l *Lifecycle) started(h fx.Hook) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running = append(l.running, h)
+}
+
 // Stop runs the OnStop of every started hook in reverse order, and of every hook
 // that has nothing to start. All of them run, whatever the others do; their errors
-// and panics are joined.
-func (l *Lifecycle) Stop(ctx context.Context) (err error) {
+// and panics are joined. Nothing is started afterwards.
+func (l *Lifecycle) Stop(ctx context.Context) error {
+	busy := l.takeTurn(ctx)
+	if busy == nil {
+		defer l.leaveTurn()
+		l.broken = errOver
+	}
+	return errors.Join(busy, l.stopAll(ctx))
+}
+
+func (l *Lifecycle) stopAll(ctx context.Context) (err error) {
 	done := false
 	defer func() { // a hook ended this goroutine
 		if !done {
-			_ = l.Stop(ctx)
+			_ = l.stopAll(ctx)
 		}
 	}()
 	for {
@@ -81,9 +136,7 @@ func (l *Lifecycle) Stop(ctx context.Context) (err error) {
 			done = true
 			return err
 		}
-		if h.OnStop != nil {
-			err = errors.Join(err, contain("OnStop", ctx, h.OnStop))
-		}
+		err = errors.Join(err, contain("OnStop", ctx, h.OnStop))
 	}
 }
 
@@ -105,7 +158,17 @@ func (l *Lifecycle) last() (fx.Hook, bool) {
 	return h, true
 }
 
+func start(ctx context.Context, h fx.Hook) error {
+	if cause := context.Cause(ctx); cause != nil && h.OnStart != nil {
+		return cause
+	}
+	return contain("OnStart", ctx, h.OnStart)
+}
+
 func contain(what string, ctx context.Context, f func(context.Context) error) (err error) {
+	if f == nil {
+		return nil
+	}
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%s hook: panic: %v", what, r)

@@ -1,0 +1,71 @@
+package fxlock
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/internal/runscope"
+)
+
+// Share makes a value of the application, unnamed or under the given name,
+// available to bodies that are given to [Lock.Run], and by hand through [Scope].
+// It is built with the lock, so it must not itself depend on the lock; a body that
+// is bound with [Body] needs no Share.
+func Share[T any](name ...string) Option {
+	key := runscope.Key{Type: reflect.TypeFor[T](), Name: strings.Join(name, "")}
+	text := shareText(key)
+	return option{text, func(s *settings) {
+		s.moduleOnly(text)
+		if len(name) > 1 {
+			s.fault(text, "takes one name at most")
+		}
+		s.shared = append(s.shared, key)
+	}}
+}
+
+// ShareGroup is [Share] for a value group of the application whose elements are T.
+func ShareGroup[T any](group string) Option {
+	key := runscope.Key{Type: reflect.TypeFor[T](), Group: group}
+	text := shareText(key)
+	return option{text, func(s *settings) {
+		s.moduleOnly(text)
+		if group == "" {
+			s.fault(text, "the group must not be empty")
+		}
+		s.shared = append(s.shared, key)
+	}}
+}
+
+// notShared says what a body asks for in vain, and the cure.
+func (s *settings) notShared(leaves []runscope.Leaf) error {
+	faults := make([]error, len(leaves))
+	for i, leaf := range leaves {
+		faults[i] = fmt.Errorf("%w: %v does not reach the run: %s", lockfx.ErrConfig, leaf.Key, s.cureFor(leaf.Key))
+	}
+	return errors.Join(faults...)
+}
+
+// cureFor says what would put k into the scope of a run.
+func (s *settings) cureFor(k runscope.Key) string {
+	switch {
+	case k == runscope.Key{Type: loggerType}:
+		return fmt.Sprintf("give the application one, or fxlock.WithLogger to %s", s.moduleText())
+	case !s.module:
+		return fmt.Sprintf("add fxlock.PerRun to %s, or use fxlock.Module", s.moduleText())
+	}
+	return fmt.Sprintf("add %s or fxlock.PerRun to %s, or bind the body with fxlock.Body", shareText(k), s.moduleText())
+}
+
+// shareText prints the option that shares k.
+func shareText(k runscope.Key) string {
+	switch {
+	case k.Group != "":
+		return fmt.Sprintf("fxlock.ShareGroup[%v](%q)", k.Type, k.Group)
+	case k.Name != "":
+		return fmt.Sprintf("fxlock.Share[%v](%q)", k.Type, k.Name)
+	}
+	return fmt.Sprintf("fxlock.Share[%v]()", k.Type)
+}
