@@ -66,7 +66,7 @@ func priceCases(tb testing.TB) []priceCase {
 		{"Lock.Do", app.do},
 		{"dig.by.hand", app.digByHand},
 		{"Lock.Run", app.run},
-		{"Body", func() error { return app.body(ctx) }},
+		{"Body", app.call},
 		{"Lock.Run+PerRun", app.runPerRun},
 	}
 }
@@ -169,6 +169,8 @@ func (p *priceApp) do() error {
 }
 
 func (p *priceApp) run() error { return p.plain.Run(context.Background(), priceBody) }
+
+func (p *priceApp) call() error { return p.body(context.Background()) }
 
 func (p *priceApp) runPerRun() error {
 	return p.rich.Run(context.Background(), func(priceIn) error { return nil })
