@@ -52,7 +52,11 @@ type runSettings struct {
 }
 
 // newRunSettings adds up the options of a run, or returns all their faults.
-func newRunSettings(opts []RunOption) (r runSettings, err error) {
+func newRunSettings(opts []RunOption) (runSettings, error) {
+	if len(opts) == 0 { // nothing of what follows is allocated
+		return runSettings{}, nil
+	}
+	var r runSettings
 	for i, o := range opts {
 		if o == nil {
 			r.faults = append(r.faults, fmt.Errorf("%w: run option %d is nil", lockfx.ErrConfig, i+1))
