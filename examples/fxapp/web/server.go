@@ -1,0 +1,71 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"go.uber.org/fx"
+	"go.uber.org/zap"
+
+	"github.com/lockfx/lockfx"
+)
+
+// Server is the HTTP server of a replica.
+type Server struct {
+	http     *http.Server
+	listener net.Listener // once the application has started
+	ended    chan error   // capacity 1: why it serves no more
+}
+
+func newServer(lc fx.Lifecycle, config Config, endpoints []endpoint, logger *zap.Logger) *Server {
+	mux := http.NewServeMux()
+	for _, e := range endpoints {
+		mux.Handle(e.pattern, e)
+	}
+	requests, endRequests := context.WithCancelCause(context.Background())
+	s := &Server{
+		http: &http.Server{
+			Handler:           mux,
+			ReadHeaderTimeout: 5 * time.Second,
+			BaseContext:       func(net.Listener) context.Context { return requests },
+			ErrorLog:          zap.NewStdLog(logger.Named("http")),
+		},
+		ended: make(chan error, 1),
+	}
+	lc.Append(fx.Hook{
+		OnStart: func(ctx context.Context) (err error) {
+			s.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", config.Address)
+			if err != nil {
+				return fmt.Errorf("serve HTTP: %w", err)
+			}
+			go s.serve()
+			return nil
+		},
+		OnStop: func(ctx context.Context) error {
+			endRequests(lockfx.ErrDisposed) // a report under way ends now, and its request is answered
+			err := s.http.Shutdown(ctx)
+			for range s.ended { // at once: the server has stopped serving
+			}
+			return err
+		},
+	})
+	return s
+}
+
+// Addr returns the address that the server listens on, once it has started.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// Failed returns a channel that gives an error if the server ends by itself, and
+// closes when it was stopped.
+func (s *Server) Failed() <-chan error { return s.ended }
+
+func (s *Server) serve() {
+	defer close(s.ended)
+	if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		s.ended <- fmt.Errorf("serve HTTP: %w", err)
+	}
+}
