@@ -194,9 +194,9 @@ func (w *witness) act(random *rand.Rand) {
 		case 13, 14, 15:
 			<-spawn(func() error { _, err := w.lock.Tick(ctx); return err })
 		case 16:
-			if random.IntN(3) == 0 {
-				dispose(w.lock, ctx)
-			}
+			brief, cancel := context.WithTimeout(ctx, time.Duration(random.Int64N(int64(ttl))))
+			dispose(w.lock, brief)
+			cancel()
 		default:
 			w.look()
 		}
