@@ -28,7 +28,7 @@ type getters interface {
 
 var (
 	_ getters = (*fxlock.Lock)(nil)
-	_ getters = (lockfx.Holder)(nil)
+	_ getters = lockfx.Holder(nil)
 )
 
 // boxed is a planted fault: a getter that allocates.

@@ -122,7 +122,7 @@ func TestGateRetentionOfLifecycles(t *testing.T) {
 	if left.values == 0 || left.fault() == nil {
 		t.Errorf("a store that keeps every context left %v", left)
 	}
-	t.Logf("GATE retention of lifecycles, control: a store that keeps every context was found: %v", left)
+	t.Logf("GATE control of retention of lifecycles, a store that keeps every context: found, it left %v", left)
 
 	store.keep, kept = nil, nil
 	clk.deaf = true
@@ -133,7 +133,7 @@ func TestGateRetentionOfLifecycles(t *testing.T) {
 	if left.timers == 0 || left.fault() == nil {
 		t.Errorf("timers that are never stopped left %v", left)
 	}
-	t.Logf("GATE retention of lifecycles, control: a clock that stops no timer was found: %v", left)
+	t.Logf("GATE control of retention of lifecycles, a clock that stops no timer: found, it left %v", left)
 }
 
 func TestGateRetentionOfHeartbeats(t *testing.T) {
@@ -162,6 +162,6 @@ func TestGateRetentionOfHeartbeats(t *testing.T) {
 	if left.bytes <= maxBytes || left.fault() == nil {
 		t.Errorf("a store that keeps every context left %v", left)
 	}
-	t.Logf("GATE retention of heartbeats, control: a store that keeps every context was found: %v", left)
+	t.Logf("GATE control of retention of heartbeats, a store that keeps every context: found, it left %v", left)
 	release(ctx, t, lock)
 }

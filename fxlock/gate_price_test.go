@@ -162,6 +162,6 @@ func TestGatePriceOfRun(t *testing.T) {
 		if err == nil {
 			t.Errorf("a scope too many passed: %v", wasteful)
 		}
-		t.Logf("GATE price of a run, control: a scope too many was found: %v", wasteful)
+		t.Logf("GATE control of price of a run, a scope too many: found, %v", wasteful)
 	})
 }

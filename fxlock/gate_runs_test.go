@@ -118,7 +118,7 @@ func (g *gateApp) body(in gateIn) error {
 		return fmt.Errorf("a run under token %v was given %+v", in.Fence, in)
 	case len(in.Steps) != 3:
 		return fmt.Errorf("%d steps, want that of the application and two of the run", len(in.Steps))
-	case g.ends == errGatePanic:
+	case errors.Is(g.ends, errGatePanic):
 		panic(g.ends)
 	}
 	return g.ends
@@ -134,7 +134,7 @@ func (g *gateApp) run(ctx context.Context, t *testing.T, i int, w *watchlist, ca
 		g.ends = errGatePanic
 	}
 	built, started, stopped := g.built, g.started, g.stopped
-	if err := contained(marked(ctx, w, g.clk), call); err != g.ends {
+	if err := contained(marked(ctx, w, g.clk), call); !errors.Is(err, g.ends) {
 		t.Fatalf("run %d ended with %v, want %v", i, err, g.ends)
 	}
 	built, started, stopped = g.built-built, g.started-started, g.stopped-stopped
@@ -177,7 +177,7 @@ func TestGateRetentionOfRuns(t *testing.T) {
 			if !planted.found(left) || left.fault() == nil {
 				t.Errorf("%s left %v", name, left)
 			}
-			t.Logf("GATE retention of runs, control: %s was found: %v", name, left)
+			t.Logf("GATE control of retention of runs, %s: found, it left %v", name, left)
 		}
 	})
 }
