@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"time"
 
@@ -67,12 +68,15 @@ type tellingSink struct {
 
 func (s tellingSink) Write(ctx context.Context, token lockfx.Token, body []byte) error {
 	err := s.Sink.Write(ctx, token, body)
-	if err != nil {
-		s.out.say(s.who, "REFUSED: %v", err)
-		return err
+	switch {
+	case err == nil:
+		s.out.say(s.who, "has written the report with token %d", token)
+	case errors.Is(err, lockfx.ErrStaleToken):
+		s.out.say(s.who, "IS REFUSED: %v", err)
+	default:
+		s.out.say(s.who, "has not written: %v", err)
 	}
-	s.out.say(s.who, "has written the report with token %d", token)
-	return nil
+	return err
 }
 
 // tellingLog returns log that tells when it is closed.

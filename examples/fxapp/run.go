@@ -37,15 +37,15 @@ func runOver(ctx context.Context, store lockfx.Store, args []string, stdout, std
 	case err != nil:
 		return exitUsage
 	}
-	err = execute(ctx, store, opts, &console{w: stdout}, stderr)
-	switch {
-	case err == nil:
+	switch err := execute(ctx, store, opts, &console{w: stdout}, stderr); err {
+	case nil:
 		return exitOK
-	case err == errInterrupted: //nolint:errorlint // joined with a fault, the fault counts
+	case errInterrupted: //nolint:errorlint // joined with a fault, the fault counts
 		return exitInterrupted
+	default:
+		_, _ = fmt.Fprintln(stderr, "fxapp:", err)
+		return exitFault
 	}
-	_, _ = fmt.Fprintln(stderr, "fxapp:", err)
-	return exitFault
 }
 
 func execute(ctx context.Context, store lockfx.Store, opts options, out *console, stderr io.Writer) error {

@@ -37,19 +37,20 @@ func (s *story) takeover(ctx context.Context) error {
 	return s.checkRefused(lateErr, mark)
 }
 
-// insist makes a write the report as soon as it gets the lease.
+// insist makes a write the report as soon as it gets the lease, which it should at
+// the second attempt.
 func (s *story) insist(ctx context.Context, a *actor) error {
-	for {
-		err := s.report(ctx, a)
+	err := s.report(ctx, a)
+	for range 4 {
 		var busy *lockfx.NotAcquiredError
-		if !errors.As(err, &busy) {
-			return err
+		if !errors.As(err, &busy) || ctx.Err() != nil {
+			break
 		}
 		s.out.say(a.name, "tries again when that time is over")
-		if sleep(ctx, busy.RetryAfter); ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
+		sleep(ctx, busy.RetryAfter)
+		err = s.report(ctx, a)
 	}
+	return err
 }
 
 var errNone = errors.New("none")
