@@ -28,6 +28,8 @@ type Lock struct {
 	shared   map[runscope.Key]reflect.Value
 	plans    sync.Map // from the type of a body to its *source or error
 
+	teardownOver error // the cause when a teardown takes too long
+
 	restarting sync.Mutex // guards the exchange of machine
 	machine    atomic.Pointer[lifecycle.Machine]
 }
@@ -37,7 +39,10 @@ func newLock(s *settings, store lockfx.Store, logger *zap.Logger) (*Lock, error)
 	if s.logger != nil {
 		logger = s.logger
 	}
-	l := &Lock{settings: s, store: store, logger: logger}
+	l := &Lock{
+		settings: s, store: store, logger: logger,
+		teardownOver: fmt.Errorf("%w: the teardown timeout of %v is over", lockfx.ErrTimeout, s.teardownTimeout),
+	}
 	if l.store == nil {
 		l.store = NewMemoryStore(MemoryStoreClock(s.clock.Now))
 		l.warnOfMemory()

@@ -121,7 +121,7 @@ func WithRenewRetry() Option {
 // WithClock sets the clock that leases are judged by on this side, and its timers.
 // A default memory store uses it too.
 func WithClock(clock lockfx.Clock) Option {
-	text := fmt.Sprintf("fxlock.WithClock(%T)", clock)
+	text := "fxlock.WithClock(" + orNil(clock, fmt.Sprintf("%T", clock)) + ")"
 	return option{text, func(s *settings) {
 		if isNil(clock) {
 			s.fault(text, "must not be nil")
@@ -149,7 +149,7 @@ func WithHolderName(name string) Option {
 // context of the run has been cancelled, outside of every mutex. A panic of it is
 // contained and reported as [lockfx.EventCallbackPanicked].
 func WithOnLost(onLost func(lockfx.Reason)) Option {
-	const text = "fxlock.WithOnLost(func)"
+	text := "fxlock.WithOnLost(" + orNil(onLost, "func") + ")"
 	return option{text, func(s *settings) {
 		if onLost == nil {
 			s.fault(text, "must not be nil")
@@ -163,7 +163,7 @@ func WithOnLost(onLost func(lockfx.Reason)) Option {
 // given more than once. A panic of it is contained and reported as
 // [lockfx.EventCallbackPanicked].
 func Observer(observe func(lockfx.Event)) Option {
-	const text = "fxlock.Observer(func)"
+	text := "fxlock.Observer(" + orNil(observe, "func") + ")"
 	return option{text, func(s *settings) {
 		if observe == nil {
 			s.fault(text, "must not be nil")
@@ -175,7 +175,7 @@ func Observer(observe func(lockfx.Event)) Option {
 
 // WithLogger sets the logger instead of the application's, or for [New].
 func WithLogger(logger *zap.Logger) Option {
-	const text = "fxlock.WithLogger(*zap.Logger)"
+	text := "fxlock.WithLogger(" + orNil(logger, "*zap.Logger") + ")"
 	return option{text, func(s *settings) {
 		if logger == nil {
 			s.fault(text, "must not be nil; zap.NewNop() is silent")
@@ -210,6 +210,14 @@ func Private() Option {
 		s.private = true
 		s.moduleOnly("fxlock.Private()")
 	}}
+}
+
+// orNil prints what can't be printed as it is written.
+func orNil(v any, kind string) string {
+	if isNil(v) {
+		return "nil"
+	}
+	return kind
 }
 
 // call prints a call of this package with one string.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"reflect"
 
-	"go.uber.org/fx"
-
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock/internal/hooks"
 	"github.com/lockfx/lockfx/internal/lifecycle"
@@ -148,7 +146,7 @@ func (s *Scope) bound(src *source, h *lifecycle.Hold, inputs []reflect.Value) []
 // close tears the scope down, while the lease is still held and renewed. Nothing is
 // resolved any more before the first hook stops, or its own would be forgotten.
 func (s *Scope) close() error {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(s.ctx), s.lock.settings.teardownTimeout, errTeardown)
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(s.ctx), s.lock.settings.teardownTimeout, s.lock.teardownOver)
 	defer cancel()
 	if s.inner != nil {
 		s.inner.Close()
@@ -158,7 +156,3 @@ func (s *Scope) close() error {
 	}
 	return nil
 }
-
-var errTeardown = fmt.Errorf("%w: the teardown timeout is over", lockfx.ErrTimeout)
-
-var _ fx.Lifecycle = (*hooks.Lifecycle)(nil)

@@ -102,10 +102,11 @@ func (s *settings) fault(text, rule string) {
 }
 
 func (s *settings) faultErr(text string, err error) {
-	if !errors.Is(err, lockfx.ErrConfig) {
-		err = fmt.Errorf("%w: %w", lockfx.ErrConfig, err)
+	if errors.Is(err, lockfx.ErrConfig) {
+		s.faults = append(s.faults, fmt.Errorf("%s: %w", text, err))
+		return
 	}
-	s.faults = append(s.faults, fmt.Errorf("%s: %w", text, err))
+	s.faults = append(s.faults, fmt.Errorf("%w: %s: %w", lockfx.ErrConfig, text, err))
 }
 
 // moduleOnly refuses an option that makes sense in a graph alone.
@@ -118,6 +119,7 @@ func (s *settings) moduleOnly(text string) {
 func (s *settings) bindingName(to *string, text, name string) {
 	if name == "" {
 		s.fault(text, "must not be empty")
+		return
 	}
 	*to = name
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/internal/runscope"
@@ -15,8 +14,11 @@ import (
 // It is built with the lock, so it must not itself depend on the lock; a body that
 // is bound with [Body] needs no Share.
 func Share[T any](name ...string) Option {
-	key := runscope.Key{Type: reflect.TypeFor[T](), Name: strings.Join(name, "")}
-	text := shareText(key)
+	key := runscope.Key{Type: reflect.TypeFor[T]()}
+	if len(name) > 0 {
+		key.Name = name[0]
+	}
+	text := fmt.Sprintf("fxlock.Share[%v](%s)", key.Type, quoted(name))
 	return option{text, func(s *settings) {
 		s.moduleOnly(text)
 		if len(name) > 1 {
@@ -29,7 +31,7 @@ func Share[T any](name ...string) Option {
 // ShareGroup is [Share] for a value group of the application whose elements are T.
 func ShareGroup[T any](group string) Option {
 	key := runscope.Key{Type: reflect.TypeFor[T](), Group: group}
-	text := shareText(key)
+	text := fmt.Sprintf("fxlock.ShareGroup[%v](%q)", key.Type, group)
 	return option{text, func(s *settings) {
 		s.moduleOnly(text)
 		if group == "" {

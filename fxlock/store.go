@@ -27,21 +27,16 @@ func NewMemoryStore(opts ...MemoryStoreOption) *MemoryStore { return memstore.Ne
 // MemoryStoreClock makes now the clock of a memory store, instead of time.Now. It
 // is called under the store's mutex: it must be quick and must not call the store.
 func MemoryStoreClock(now func() time.Time) MemoryStoreOption {
-	return memoryStoreClock{memstore.WithNow(now), now == nil}
+	return memoryStoreOption{memstore.WithNow(now), "fxlock.MemoryStoreClock(" + orNil(now, "func") + ")"}
 }
 
-// memoryStoreClock prints itself as it is written here.
-type memoryStoreClock struct {
+// memoryStoreOption prints itself as it is written here.
+type memoryStoreOption struct {
 	MemoryStoreOption
-	none bool
+	text string
 }
 
-func (o memoryStoreClock) String() string {
-	if o.none {
-		return "fxlock.MemoryStoreClock(nil)"
-	}
-	return "fxlock.MemoryStoreClock(func)"
-}
+func (o memoryStoreOption) String() string { return o.text }
 
 // storeChoice says where the store comes from. Exactly one of its ways is set.
 type storeChoice struct {
@@ -64,7 +59,7 @@ func (s *settings) chooseStore(c *storeChoice) {
 
 // WithStore gives the lock a store. The lock does not close it.
 func WithStore(store lockfx.Store) Option {
-	text := fmt.Sprintf("fxlock.WithStore(%T)", store)
+	text := "fxlock.WithStore(" + orNil(store, fmt.Sprintf("%T", store)) + ")"
 	return option{text, func(s *settings) {
 		if isNil(store) {
 			s.fault(text, "must not be nil")
@@ -76,10 +71,10 @@ func WithStore(store lockfx.Store) Option {
 // StoreFrom gives the lock a store of its own: ctor is a constructor that takes
 // anything from the graph and returns a [lockfx.Store], or something that is one,
 // and optionally an error. It may be what fx.Annotate returns, say to take a named
-// client. The store is in nobody else's reach, and if it is a [lockfx.Closer] it
+// client; a variadic parameter is left out. The store is in nobody else's reach, and if it is a [lockfx.Closer] it
 // is closed after the lock was disposed of. If it can't be built, fx.New fails.
 func StoreFrom(ctor any) Option {
-	text := "fxlock.StoreFrom(" + funcText(ctor) + ")"
+	text := "fxlock.StoreFrom(" + ctorText(ctor) + ")"
 	return option{text, func(s *settings) {
 		s.moduleOnly(text)
 		fn, err := storeCtor(ctor)
@@ -121,10 +116,14 @@ func storeCtor(ctor any) (reflect.Value, error) {
 	}
 	t := fn.Type()
 	ok := t.NumOut() == 1 || t.NumOut() == 2 && t.Out(1) == errorType
-	if !ok || !t.Out(0).Implements(storeType) || t.IsVariadic() {
-		return reflect.Value{}, fmt.Errorf("%v must return a lockfx.Store and optionally an error, and take no variadic parameter", t)
+	if !ok || !t.Out(0).Implements(storeType) {
+		return reflect.Value{}, fmt.Errorf("%v must return a lockfx.Store and optionally an error; leave out fx.As and fx.ResultTags", t)
 	}
-	in := make([]reflect.Type, t.NumIn())
+	n := t.NumIn()
+	if t.IsVariadic() {
+		n--
+	}
+	in := make([]reflect.Type, n)
 	for i := range in {
 		in[i] = t.In(i)
 	}

@@ -29,13 +29,14 @@ func (s *settings) provideReach(site uintptr) any {
 }
 
 // Validate is fx.ValidateApp that also reaches every lock and every [Body] which
-// nobody takes. Call it in a test of the application: it builds nothing.
+// nobody takes, and that logs nothing unless opts say so. Call it in a test of the
+// application: it builds nothing.
 func Validate(opts ...fx.Option) error {
 	type all struct {
 		fx.In
 		Reached []reach `group:"fxlock:reach"`
 	}
-	if err := fx.ValidateApp(append(opts[:len(opts):len(opts)], fx.Invoke(func(all) {}))...); err != nil {
+	if err := fx.ValidateApp(fx.NopLogger, fx.Options(opts...), fx.Invoke(func(all) {})); err != nil {
 		return fmt.Errorf("fxlock.Validate: %w", err)
 	}
 	return nil
