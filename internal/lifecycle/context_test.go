@@ -86,7 +86,7 @@ func TestValuesReachEveryCall(t *testing.T) {
 		r.wantCalls(t, "acquire", "renew 1", "release 1")
 
 		ended, cancel := context.WithCancel(labelled) // a lease that comes too late goes back with them
-		r.store.acquires(func(ctx context.Context, next lockfx.Token) (lockfx.Grant, error) {
+		r.store.acquires(func(_ context.Context, next lockfx.Token) (lockfx.Grant, error) {
 			cancel()
 			return lockfx.Grant{OK: true, Token: next}, nil
 		})

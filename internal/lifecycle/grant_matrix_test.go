@@ -29,11 +29,9 @@ var (
 
 // attempt is one acquisition that goes wrong in some way, or does not.
 type attempt struct {
-	name string
-	// answer is the store's; nil grants. end ends the caller's context.
-	answer func(r *rig, ctx context.Context, end context.CancelCauseFunc) (lockfx.Grant, error)
-	// prepare changes what is there before.
-	prepare func(r *rig, end context.CancelCauseFunc)
+	name    string
+	answer  func(call) (lockfx.Grant, error) // the store's; nil grants
+	prepare func(call)                       // changes what is there before
 	config  func(*lifecycle.Config)
 	within  time.Duration // the caller's time limit, if any
 
@@ -45,49 +43,70 @@ type attempt struct {
 	hopeless bool         // no later acquisition can go well
 }
 
-func says(g lockfx.Grant, err error) func(*rig, context.Context, context.CancelCauseFunc) (lockfx.Grant, error) {
-	return func(*rig, context.Context, context.CancelCauseFunc) (lockfx.Grant, error) { return g, err }
+// call is an Acquire under way at the store.
+type call struct {
+	*rig
+	ctx context.Context         // what the store got, or before that the caller's
+	end context.CancelCauseFunc // ends the caller's context
+}
+
+func says(g lockfx.Grant, err error) func(call) (lockfx.Grant, error) {
+	return func(call) (lockfx.Grant, error) { return g, err }
 }
 
 // after is says once do was done.
-func after(do func(r *rig, ctx context.Context, end context.CancelCauseFunc), g lockfx.Grant, err error) func(*rig, context.Context, context.CancelCauseFunc) (lockfx.Grant, error) {
-	return func(r *rig, ctx context.Context, end context.CancelCauseFunc) (lockfx.Grant, error) {
-		do(r, ctx, end)
+func after(do func(call), g lockfx.Grant, err error) func(call) (lockfx.Grant, error) {
+	return func(c call) (lockfx.Grant, error) {
+		do(c)
 		return g, err
 	}
 }
 
-func ending(_ *rig, _ context.Context, end context.CancelCauseFunc)    { end(nil) }
-func endingWhy(_ *rig, _ context.Context, end context.CancelCauseFunc) { end(errCause) }
-func hanging(_ *rig, ctx context.Context, _ context.CancelCauseFunc)   { <-ctx.Done() }
-func panicking(*rig, context.Context, context.CancelCauseFunc)         { panic(errBoom) }
-func exiting(*rig, context.Context, context.CancelCauseFunc)           { runtime.Goexit() }
-func suspended(r *rig, _ context.Context, _ context.CancelCauseFunc)   { r.clock.leap(trusted, 0) }
+func ending(c call)        { c.end(nil) }
+func endingWhy(c call)     { c.end(errCause) }
+func hanging(c call)       { <-c.ctx.Done() }
+func panicking(call)       { panic(errBoom) }
+func exiting(call)         { runtime.Goexit() }
+func suspended(c call)     { c.clock.leap(trusted, 0) }
+func steppedBack(c call)   { c.clock.leap(-time.Hour, 0) }
+func lateBackwards(c call) { c.clock.leap(-time.Hour, trusted) }
+func hasty(c call)         { c.clock.hasty.Store(true) }
 
-func steppedBack(r *rig, _ context.Context, _ context.CancelCauseFunc) { r.clock.leap(-time.Hour, 0) }
-
-func lateBackwards(r *rig, _ context.Context, _ context.CancelCauseFunc) {
-	r.clock.leap(-time.Hour, trusted)
-}
-
-func sleeping(d time.Duration) func(*rig, context.Context, context.CancelCauseFunc) {
-	return func(*rig, context.Context, context.CancelCauseFunc) {
+func sleeping(d time.Duration) func(call) {
+	return func(call) {
 		time.Sleep(d)
 		synctest.Wait() // what was due at this instant has happened
 	}
 }
 
+func timers(n int64) func(call) {
+	return func(c call) { c.clock.left.Store(n) }
+}
+
+// both does one after the other.
+func both(first, second func(call)) func(call) {
+	return func(c call) {
+		first(c)
+		second(c)
+	}
+}
+
+// releasing makes the store release in this way.
+func releasing(a answer) func(call) {
+	return func(c call) { c.store.releases(a) }
+}
+
 // disposing disposes of the lock, which waits for the acquisition.
-func disposing(r *rig, _ context.Context, _ context.CancelCauseFunc) {
-	go func() { _ = r.Dispose(background) }()
+func disposing(c call) {
+	go func() { _ = c.Dispose(background) }()
 	synctest.Wait()
 }
 
 // disposingBriefly disposes of the lock without waiting.
-func disposingBriefly(r *rig, _ context.Context, _ context.CancelCauseFunc) {
+func disposingBriefly(c call) {
 	dead, cancel := context.WithCancel(background)
 	cancel()
-	if err := r.Dispose(dead); !errors.Is(err, context.Canceled) {
+	if err := c.Dispose(dead); !errors.Is(err, context.Canceled) {
 		panic(fmt.Sprintf("Dispose during an acquisition: %v", err))
 	}
 }
@@ -146,35 +165,31 @@ var noGrants = []attempt{
 	{name: "a dead context of the store's own", answer: says(lockfx.Grant{}, context.Canceled), errs: []error{lockfx.ErrStore, context.Canceled}},
 
 	{name: "panic with an error", answer: after(panicking, lockfx.Grant{}, nil), errs: broken},
-	{name: "panic with a string", answer: after(func(*rig, context.Context, context.CancelCauseFunc) { panic("boom") }, granted, nil), errs: late},
-	{name: "panic with nil", answer: after(func(*rig, context.Context, context.CancelCauseFunc) { panic(nil) }, granted, nil), errs: late}, //nolint:govet // a store may
-	{name: "panic after granting", answer: func(*rig, context.Context, context.CancelCauseFunc) (g lockfx.Grant, _ error) {
-		g = granted
-		panic(errBoom)
-	}, errs: broken},
-	{name: "panic after granting, on the way out", answer: func(*rig, context.Context, context.CancelCauseFunc) (lockfx.Grant, error) {
+	{name: "panic with a string", answer: after(func(call) { panic("boom") }, granted, nil), errs: late},
+	{name: "panic with nil", answer: after(func(call) { panic(nil) }, granted, nil), errs: late},
+	{name: "panic after granting", answer: func(call) (lockfx.Grant, error) {
 		defer panic(errBoom)
 		return granted, nil
 	}, errs: broken},
 	{name: "the goroutine ends before granting", answer: after(exiting, lockfx.Grant{}, nil), exits: true},
-	{name: "the goroutine ends after granting", answer: func(*rig, context.Context, context.CancelCauseFunc) (lockfx.Grant, error) {
+	{name: "the goroutine ends after granting", answer: func(call) (lockfx.Grant, error) {
 		defer runtime.Goexit()
 		return granted, nil
 	}, exits: true},
 	{name: "typed nil store", config: func(c *lifecycle.Config) { c.Store = (*script)(nil) }, errs: late, unasked: true, hopeless: true},
 	{name: "store around nothing", config: func(c *lifecycle.Config) { c.Store = struct{ lockfx.Store }{} }, errs: late, unasked: true, hopeless: true},
 
-	{name: "dead context", prepare: func(_ *rig, end context.CancelCauseFunc) { end(nil) }, errs: dead, unasked: true},
-	{name: "dead context with a cause", prepare: func(_ *rig, end context.CancelCauseFunc) { end(errCause) }, errs: deadWhy, unasked: true},
-	{name: "context out of time", within: 1, prepare: func(*rig, context.CancelCauseFunc) { time.Sleep(1); synctest.Wait() }, errs: expired, unasked: true},
+	{name: "dead context", prepare: ending, errs: dead, unasked: true},
+	{name: "dead context with a cause", prepare: endingWhy, errs: deadWhy, unasked: true},
+	{name: "context out of time", within: 1, prepare: sleeping(time.Nanosecond), errs: expired, unasked: true},
 	{
 		name: "dead with the cause of a busy lock", errs: []error{context.Canceled, lockfx.ErrNotIdle}, unasked: true,
-		prepare: func(_ *rig, end context.CancelCauseFunc) { end(lockfx.ErrNotIdle) },
+		prepare: func(c call) { c.end(lockfx.ErrNotIdle) },
 	},
 	{name: "context ends during a grant", answer: after(ending, granted, nil), errs: dead, back: good},
 	{name: "context ends with a cause during a grant", answer: after(endingWhy, granted, nil), errs: deadWhy, back: good},
-	{name: "context ends as the grant returns", answer: func(_ *rig, _ context.Context, end context.CancelCauseFunc) (lockfx.Grant, error) {
-		defer end(nil)
+	{name: "context ends as the grant returns", answer: func(c call) (lockfx.Grant, error) {
+		defer c.end(nil)
 		return granted, nil
 	}, errs: dead, back: good},
 	{name: "context ends, and the store obeys", answer: after(ending, lockfx.Grant{}, context.Canceled), errs: dead},
@@ -182,7 +197,7 @@ var noGrants = []attempt{
 	{name: "context ends, regressed grant", answer: after(ending, lockfx.Grant{OK: true, Token: before}, nil), errs: regress, back: before},
 	{name: "context ends, malformed grant", answer: after(ending, lockfx.Grant{OK: true}, nil), errs: badGrant},
 	{name: "context ends, refusal", answer: after(ending, refused, nil)},
-	{name: "context ends, panic", answer: after(func(_ *rig, _ context.Context, end context.CancelCauseFunc) { end(nil); panic(errBoom) }, granted, nil), errs: dead},
+	{name: "context ends, panic", answer: after(both(ending, panicking), granted, nil), errs: dead},
 	{name: "out of time during a grant", within: time.Second, answer: after(sleeping(time.Second), granted, nil), errs: expired, back: good},
 	{name: "out of time, and the store obeys", within: time.Second, answer: after(hanging, lockfx.Grant{}, context.DeadlineExceeded), errs: expired},
 	{name: "out of time, and the store grants then", within: time.Second, answer: after(hanging, granted, nil), errs: expired, back: good},
@@ -193,30 +208,25 @@ var noGrants = []attempt{
 	{name: "grant once the deadline ended the request", answer: after(hanging, granted, nil), errs: late, back: good},
 	{name: "grant after a suspension: late by the wall clock", answer: after(suspended, granted, nil), errs: late, back: good},
 	{name: "late by the monotonic clock, the wall was set back", answer: after(lateBackwards, granted, nil), errs: late, back: good},
-	{name: "timer in a hurry ends the request", prepare: func(r *rig, _ context.CancelCauseFunc) { r.clock.hasty.Store(true) }, answer: after(hanging, granted, nil), errs: late, back: good},
+	{name: "timer in a hurry ends the request", prepare: hasty, answer: after(hanging, granted, nil), errs: late, back: good},
 	{name: "outage after a suspension", answer: after(suspended, lockfx.Grant{}, errBoom), errs: broken},
 
-	{name: "disposed of before", prepare: func(r *rig, _ context.CancelCauseFunc) { _ = r.Dispose(background) }, errs: disposal, unasked: true, disposed: true},
+	{name: "disposed of before", prepare: func(c call) { _ = c.Dispose(background) }, errs: disposal, unasked: true, disposed: true},
 	{name: "disposed of during a grant", answer: after(disposing, granted, nil), errs: disposal, back: good, disposed: true},
 	{name: "disposed of, and the store obeys", answer: after(disposing, lockfx.Grant{}, context.Canceled), errs: disposal, disposed: true},
 	{name: "disposed of, refusal", answer: after(disposing, refused, nil), disposed: true},
 	{name: "disposed of, regressed grant", answer: after(disposing, lockfx.Grant{OK: true, Token: before}, nil), errs: regress, back: before, disposed: true},
-	{name: "disposed of, panic", answer: after(func(r *rig, ctx context.Context, end context.CancelCauseFunc) { disposing(r, ctx, end); panic(errBoom) }, granted, nil), errs: disposal, disposed: true},
+	{name: "disposed of, panic", answer: after(both(disposing, panicking), granted, nil), errs: disposal, disposed: true},
 	{name: "disposed of without waiting, granted then", answer: after(disposingBriefly, granted, nil), errs: disposal, back: good, disposed: true},
 
-	{name: "no timer for the expiry", prepare: func(r *rig, _ context.CancelCauseFunc) { r.clock.left.Store(0) }, errs: []error{lifecycle.ErrNoTimer}, unasked: true},
-	{name: "no timer for the heartbeat", prepare: func(r *rig, _ context.CancelCauseFunc) { r.clock.left.Store(1) }, errs: []error{lifecycle.ErrNoTimer}, back: good},
+	{name: "no timer for the expiry", prepare: timers(0), errs: []error{lifecycle.ErrNoTimer}, unasked: true},
+	{name: "no timer for the heartbeat", prepare: timers(1), errs: []error{lifecycle.ErrNoTimer}, back: good},
 
 	{name: "give-back fails", answer: after(ending, granted, nil), prepare: releasing(always(false, errBoom)), errs: dead, back: good},
 	{name: "give-back refused", answer: after(ending, granted, nil), prepare: releasing(always(false, nil)), errs: dead, back: good},
 	{name: "give-back panics", answer: after(ending, granted, nil), prepare: releasing(once(func(context.Context) { panic(errBoom) })), errs: dead, back: good},
 	{name: "give-back hangs until its bound", answer: after(ending, granted, nil), prepare: releasing(never), errs: dead, back: good},
 	{name: "give-back ends the goroutine", answer: after(ending, granted, nil), prepare: releasing(once(func(context.Context) { runtime.Goexit() })), exits: true, back: good},
-}
-
-// releasing makes the store release in this way.
-func releasing(a answer) func(*rig, context.CancelCauseFunc) {
-	return func(r *rig, _ context.CancelCauseFunc) { r.store.releases(a) }
 }
 
 // The controls are granted, so that the matrix can tell the difference.
@@ -228,26 +238,25 @@ var grants = []attempt{
 	{name: "grant just before the deadline", answer: after(sleeping(trusted-1), granted, nil)},
 	{name: "grant just in time", within: time.Second, answer: after(sleeping(time.Second-1), granted, nil)},
 	{name: "wall clock set back during the grant", answer: after(steppedBack, granted, nil)},
-	{name: "two timers are enough", prepare: func(r *rig, _ context.CancelCauseFunc) { r.clock.left.Store(2) }},
-	{name: "timers in a hurry", prepare: func(r *rig, _ context.CancelCauseFunc) { r.clock.hasty.Store(true) }},
+	{name: "two timers are enough", prepare: timers(2)},
+	{name: "timers in a hurry", prepare: hasty},
 }
 
 // try makes the attempt by acquiring, or by a run. It returns whether the lock was
 // got, and how the call ended.
 func (a attempt) try(r *rig, byRun bool) (got bool, o outcome) {
-	var ctx context.Context = background
-	if a.within > 0 {
-		limited, cancel := context.WithTimeout(ctx, a.within)
-		defer cancel()
-		ctx = limited
-	}
-	ctx, end := context.WithCancelCause(ctx)
+	ctx, end := context.WithCancelCause(background)
 	defer end(nil)
+	if a.within > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, a.within)
+		defer cancel()
+	}
 	if a.answer != nil {
-		r.store.acquires(func(ctx context.Context, _ lockfx.Token) (lockfx.Grant, error) { return a.answer(r, ctx, end) })
+		r.store.acquires(func(ctx context.Context, _ lockfx.Token) (lockfx.Grant, error) { return a.answer(call{r, ctx, end}) })
 	}
 	if a.prepare != nil {
-		a.prepare(r, end)
+		a.prepare(call{r, ctx, end})
 	}
 	o = <-spawn(func() (err error) {
 		if byRun {

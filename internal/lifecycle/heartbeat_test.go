@@ -41,7 +41,7 @@ func TestStrictHeartbeatLosesAtOnce(t *testing.T) {
 				time.Sleep(due - 1)
 				synctest.Wait()
 				r.wantState(t, lockfx.Held)
-				time.Sleep(1)
+				time.Sleep(time.Nanosecond)
 				synctest.Wait()
 				r.wantState(t, lockfx.Lost)
 				if n := r.clock.armed.Load(); n != 0 {
@@ -77,7 +77,7 @@ func TestRenewRetryLosesOnlyWhenRefusedOrAtTheDeadline(t *testing.T) {
 				time.Sleep(due - 1)
 				synctest.Wait()
 				r.wantState(t, lockfx.Held)
-				time.Sleep(1)
+				time.Sleep(time.Nanosecond)
 				synctest.Wait()
 				r.wantState(t, lockfx.Lost)
 				time.Sleep(time.Hour)
@@ -178,7 +178,7 @@ func TestNoTimerLosesTheLease(t *testing.T) {
 				time.Sleep(tt.due - 1)
 				synctest.Wait()
 				r.wantState(t, lockfx.Held)
-				time.Sleep(1)
+				time.Sleep(time.Nanosecond)
 				synctest.Wait()
 				r.wantState(t, lockfx.Lost)
 				r.wantLosses(t, lockfx.ReasonTimerUnarmable)
@@ -299,12 +299,11 @@ func TestABeatDuringATickLeavesOneTimer(t *testing.T) {
 func TestAReleaseEndsTheRenewalFirst(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.acquire(t)
-		r.store.renews(func(ctx context.Context, token lockfx.Token) (bool, error) {
+		r.store.renews(once(func(ctx context.Context) {
 			<-ctx.Done()
 			time.Sleep(time.Second) // it does not end at once
 			r.store.note("renewed")
-			return true, nil
-		})
+		}))
 		time.Sleep(beat)
 		synctest.Wait()
 		r.wantRelease(t, true)

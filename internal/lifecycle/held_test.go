@@ -106,6 +106,42 @@ func TestResumingHolderRenewsNothing(t *testing.T) {
 	}
 }
 
+// The reply to a heartbeat finds a lease that has passed meanwhile, and no timer
+// has said so yet. Even if the store did renew it, it is not trusted any more.
+func TestAReplyAfterThePauseRenewsNothing(t *testing.T) {
+	for _, tt := range leaps {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.acquire(t)
+				r.store.renews(once(func(context.Context) { r.clock.leap(tt.wall, tt.mono) }))
+				held, err := r.Tick(background)
+				if held != tt.held || r.Held() != tt.held || tt.held != (err == nil) {
+					t.Errorf("Tick = %v, %v, and Held is %v", held, err, r.Held())
+				}
+				if !tt.held {
+					r.wantLosses(t, lockfx.ReasonExpired)
+				}
+				r.dispose(t)
+				r.wantCalls(t, "acquire", "renew 1", "release 1") // the store may hold it still
+			})
+		})
+	}
+}
+
+// The wall clock was wrong as the heartbeat left and is put right before the
+// reply: by that clock the new lease is over already.
+func TestAWallClockPutRightCostsTheLease(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.acquire(t)
+		r.clock.leap(-time.Hour, 0)
+		r.store.renews(once(func(context.Context) { r.clock.leap(time.Hour, 0) }))
+		if held, err := r.Tick(background); held || !errors.Is(err, lockfx.ErrLost) || r.Held() {
+			t.Errorf("Tick = %v, %v, and Held is %v", held, err, r.Held())
+		}
+		r.dispose(t)
+	})
+}
+
 // A suspension ends: what the timers find is a lease that has passed.
 func TestASuspensionIsNoticedByTheNextTimer(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -143,7 +179,7 @@ func TestAWallClockSetBackChangesNothing(t *testing.T) {
 		if !r.Held() {
 			t.Errorf("lost after %v", time.Since(asked))
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		if r.Held() {
 			t.Error("held at the deadline")
 		}

@@ -156,7 +156,7 @@ func checkEnd(t *testing.T, o outcome, bodyEnds string, fault error, exits bool)
 			t.Errorf("the error is %v, want the body's own", o.err)
 		}
 	default:
-		joined, ok := o.err.(interface{ Unwrap() []error }) //nolint:errorlint // it must be the join itself
+		joined, ok := o.err.(interface{ Unwrap() []error })
 		if !ok || len(joined.Unwrap()) != 2 {
 			t.Fatalf("the error is %v, want two joined", o.err)
 		}

@@ -157,7 +157,7 @@ func schedule(t *testing.T, seed uint64, p plant) (faults []string, seen tally) 
 			actors.Go(func() { w.act(act) })
 		}
 		actors.Wait()
-		dispose(w.lock, background)
+		dispose(background, w.lock)
 		synctest.Wait()
 		w.end(clock.armed.Load())
 		time.Sleep(10 * w.cfg.TTL)
@@ -195,7 +195,7 @@ func (w *witness) act(random *rand.Rand) {
 			<-spawn(func() error { _, err := w.lock.Tick(ctx); return err })
 		case 16:
 			brief, cancel := context.WithTimeout(ctx, time.Duration(random.Int64N(int64(ttl))))
-			dispose(w.lock, brief)
+			dispose(brief, w.lock)
 			cancel()
 		default:
 			w.look()
@@ -205,7 +205,7 @@ func (w *witness) act(random *rand.Rand) {
 }
 
 // dispose disposes of l, although the store may end the goroutine that does.
-func dispose(l lock, ctx context.Context) {
+func dispose(ctx context.Context, l lock) {
 	for !(<-spawn(func() error { _ = l.Dispose(ctx); return nil })).returned {
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -404,7 +405,7 @@ func (w *witness) end(armed int64) {
 	if armed != 0 {
 		w.faultf("in the end %d timers are armed", armed)
 	}
-	if fmt.Sprint(w.lost) != fmt.Sprint(w.onLost) {
+	if !slices.Equal(w.lost, w.onLost) {
 		w.faultf("lost %v, and OnLost heard %v", w.lost, w.onLost)
 	}
 	for token, l := range w.leases {
