@@ -64,9 +64,9 @@ func retention(times int, clk *gateClock, do func(i int, w *watchlist)) retained
 		}
 		w.look()
 	}
+	timers := clk.armed()
 	some(0, batch, new(watchlist)) // what is made once for all is not counted
-	watched := new(watchlist)
-	timers, heap := clk.armed(), liveHeap()
+	watched, heap := new(watchlist), liveHeap()
 	for first := 0; first < times; first += batch {
 		some(first, min(batch, times-first), watched)
 	}

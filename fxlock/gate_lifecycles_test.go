@@ -126,10 +126,7 @@ func TestGateRetentionOfLifecycles(t *testing.T) {
 
 	store.keep, kept = nil, nil
 	clk.deaf = true
-	left = retention(1000, clk, func(int, *watchlist) { // without a heartbeat, since a timer that fires is gone
-		acquire(ctx, t, one)
-		release(ctx, t, one)
-	})
+	left = retention(1000, clk, again)
 	if left.timers == 0 || left.fault() == nil {
 		t.Errorf("timers that are never stopped left %v", left)
 	}
