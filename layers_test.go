@@ -35,6 +35,7 @@ const (
 	mapstruct   = "github.com/go-viper/mapstructure/v2"
 	levenshtein = "github.com/agnivade/levenshtein"
 	flock       = "github.com/gofrs/flock"
+	xsys        = "golang.org/x/sys"
 )
 
 // rule says who may import whom. The first row that names a package decides.
@@ -59,7 +60,8 @@ var rule = []room{
 		modules: []string{fx, zap, mapstruct, levenshtein},
 	},
 
-	{dir: "layered", rooms: []string{"."}, modules: []string{flock}},
+	{dir: "layered", rooms: []string{".", "layered/internal/..."}},
+	{dir: "layered/internal/...", rooms: []string{"layered/internal/..."}, modules: []string{xsys}},
 	{dir: "layered/layeredfx", rooms: []string{".", "layered"}, modules: []string{fx, zap}},
 	{dir: "memoize", rooms: []string{"."}},
 	{dir: "filestore", rooms: []string{"."}, modules: []string{flock}},

@@ -1,0 +1,67 @@
+package layered
+
+import (
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/lockfx/lockfx"
+)
+
+// ErrLockUnavailable: the poll layer is On, flock is held, and yet another holds the
+// directory of the poll layer. Flock has already put all who use it in order, so
+// this one does not use it, and waiting for it could last for ever.
+var ErrLockUnavailable = errors.New("lock unavailable")
+
+// TimeoutError says that the time set by WithTimeout is over. It matches
+// [lockfx.ErrTimeout].
+type TimeoutError struct {
+	Layer  Layer // the layer that was waited for
+	Key    string
+	Waited time.Duration // for all layers
+}
+
+func (e *TimeoutError) Error() string {
+	return prefix(e.Key, e.Layer) + "timed out after " + e.Waited.String()
+}
+
+// Is reports whether target is [lockfx.ErrTimeout].
+func (e *TimeoutError) Is(target error) bool { return target == lockfx.ErrTimeout }
+
+// LayerError says which layer could not be acquired or given back, and why.
+type LayerError struct {
+	Op    string // "acquire" or "release"
+	Layer Layer
+	Key   string
+	Err   error
+}
+
+func (e *LayerError) Error() string {
+	return e.Op + " " + strconv.Quote(e.Key) + ": " + e.Layer.String() + " layer: " + e.Err.Error()
+}
+
+// Unwrap returns the cause. If the caller's context ended, that is the context's
+// cause.
+func (e *LayerError) Unwrap() error { return e.Err }
+
+// LostError says that the poll layer was lost while the action ran. It matches
+// [lockfx.ErrLost], and is the cause of the action's context.
+type LostError struct {
+	Layer Layer
+	Key   string
+	Err   error
+}
+
+func (e *LostError) Error() string {
+	return "hold " + strconv.Quote(e.Key) + ": " + e.Layer.String() + " layer: lock lost: " + e.Err.Error()
+}
+
+// Is reports whether target is [lockfx.ErrLost].
+func (e *LostError) Is(target error) bool { return target == lockfx.ErrLost }
+
+// Unwrap returns the cause.
+func (e *LostError) Unwrap() error { return e.Err }
+
+func prefix(key string, l Layer) string {
+	return "acquire " + strconv.Quote(key) + ": " + l.String() + " layer: "
+}

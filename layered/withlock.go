@@ -1,0 +1,138 @@
+package layered
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lockfx/lockfx/layered/internal/fifo"
+)
+
+// WithLock runs action while one key is locked: calls with equal namespace and key
+// run one at a time, others concurrently. It is not reentrant: a call inside of the
+// action with the same key waits for itself.
+//
+// The result carries the input, the state reached and what every layer came to, also
+// beside an error. An error of a callback comes back as it is, and first, when
+// giving the layers back failed too. Otherwise errors are
+//
+//   - [lockfx.ErrConfig]: all faults of the options; nothing ran
+//   - a [TimeoutError]: the time set by [WithTimeout] is over
+//   - a [LayerError]: a layer failed, or ctx ended, whose cause it then wraps, or the
+//     Locker was closed ([lockfx.ErrDisposed]), or [ErrLockUnavailable]
+//   - a [LostError]: the poll layer was lost meanwhile; the action's context had
+//     ended with it
+//
+// Whatever ends a callback, be it a panic or runtime.Goexit, gives everything back.
+func WithLock[I, T any](
+	ctx context.Context, in I, action func(ctx context.Context, call Call[I]) (T, error), opts ...Option,
+) (Result[I, T], error) {
+	res := Result[I, T]{Call: Call[I]{Input: in}}
+	s := newSettings(opts)
+	if action == nil {
+		s.fault("layered.WithLock", "the action must not be nil")
+	}
+	c, err := finish(s, in)
+	if err != nil {
+		return res, err
+	}
+	h := newHold(s, &res.Lock)
+
+	if ctx.Err() != nil {
+		return res, refused(s.key, context.Cause(ctx))
+	}
+	ctx, visit, err := s.locker.enter(ctx)
+	if err != nil {
+		return res, refused(s.key, err)
+	}
+	defer visit.leave()
+
+	pass, err := c.check(ctx, &res.Call, StatePredicateBefore)
+	if pass {
+		pass, err = underLock(ctx, h, visit, c, action, &res)
+	}
+	if !pass && err == nil && res.State != StateTimeout && c.onCheckFailed != nil {
+		err = c.onCheckFailed(ctx, res.Call)
+	}
+	return res, err
+}
+
+// underLock acquires, checks again and acts, and gives back whatever it got. It
+// reports whether the action ran.
+func underLock[I, T any](
+	ctx context.Context, h *hold, visit *visit, c callbacks[I],
+	action func(context.Context, Call[I]) (T, error), res *Result[I, T],
+) (ran bool, err error) {
+	ctx, h.lost = context.WithCancelCause(ctx)
+	defer h.lost(nil)
+	defer func() { err = h.releaseAfter(err) }()
+
+	if err := h.enter(ctx, visit); err != nil {
+		if err == errTimeout { //nolint:errorlint // made for this comparison
+			res.State = StateTimeout
+			err = nil
+		}
+		return false, err
+	}
+	if pass, err := c.check(ctx, &res.Call, StatePredicateAfter); !pass {
+		return false, err
+	}
+	if ctx.Err() != nil {
+		return false, h.refused(LayerPoll, context.Cause(ctx))
+	}
+	res.State = StateExecuted
+	res.Value, err = action(ctx, res.Call)
+	return true, err
+}
+
+// enter acquires all layers within the time to wait.
+func (h *hold) enter(ctx context.Context, visit *visit) error {
+	start := time.Now()
+	wait, once := ctx, false
+	switch {
+	case h.s.onTimeout == timeoutNone:
+	case h.s.timeout == 0:
+		once = true
+	default:
+		var stop context.CancelFunc
+		wait, stop = context.WithTimeoutCause(ctx, h.s.timeout, errTimeout)
+		defer stop()
+	}
+	err := visit.wait(true)
+	layer := LayerMemory
+	if err == nil {
+		layer, err = h.acquire(wait, once)
+	}
+	if closed := visit.wait(false); err == nil {
+		err = closed
+	}
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	h.info.Waited = time.Since(start)
+	switch {
+	case err == nil:
+		return nil
+	case !errors.Is(err, errTimeout) && !errors.Is(err, fifo.ErrBusy):
+		return h.refused(layer, err)
+	case h.s.onTimeout == timeoutSucceeds:
+		return errTimeout
+	}
+	return &TimeoutError{layer, h.name.key, h.info.Waited}
+}
+
+func (h *hold) refused(l Layer, err error) error {
+	return &LayerError{"acquire", l, h.name.key, err}
+}
+
+func refused(key string, err error) error { return fmt.Errorf("acquire %q: %w", key, err) }
+
+func (c callbacks[I]) check(ctx context.Context, call *Call[I], state State) (bool, error) {
+	call.State = state
+	if c.predicate == nil {
+		return true, nil
+	}
+	pass, err := c.predicate(ctx, *call)
+	return pass && err == nil, err
+}
