@@ -43,26 +43,34 @@ func dropAbandoned(licence string, stale time.Duration) {
 	}
 }
 
+// moveAway removes the dead lock if it is still at path. Whoever calls it holds the
+// licence.
 func moveAway(path string, dead fs.FileInfo, moved string) error {
 	there, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !same(there, dead):
+		return fifo.ErrBusy
+	}
+	return moveAside(path, dead, moved)
+}
+
+// moveAside moves what is at path, and makes sure that it was the dead lock: this
+// contender may have been paused since it looked.
+func moveAside(path string, dead fs.FileInfo, moved string) error {
+	err := os.Rename(path, moved)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if !same(there, dead) {
-		return fifo.ErrBusy
-	}
-	if err := os.Rename(path, moved); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
-	}
 	if there, err := os.Lstat(moved); err != nil || !same(there, dead) {
 		putBack(moved, path)
-		return errors.Join(fifo.ErrBusy, err)
+		return fifo.ErrBusy
 	}
 	if err := os.Remove(moved); err != nil {
 		putBack(moved, path)
