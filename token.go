@@ -54,11 +54,26 @@ type labelKey struct{}
 // such as "host/pid/app". A store shows it to those it refuses, as
 // [Grant.HeldBy]. It never decides who owns a lease: the token does.
 func WithLabel(ctx context.Context, label string) context.Context {
-	return context.WithValue(ctx, labelKey{}, label)
+	return &labelContext{ctx, label}
+}
+
+// labelContext saves what context.WithValue spends on boxing the label.
+type labelContext struct {
+	context.Context
+	label string
+}
+
+func (c *labelContext) Value(key any) any {
+	if key == (labelKey{}) {
+		return c // a pointer: handing it out allocates nothing
+	}
+	return c.Context.Value(key)
 }
 
 // LabelFrom returns the label that ctx carries, or "".
 func LabelFrom(ctx context.Context) string {
-	label, _ := ctx.Value(labelKey{}).(string)
-	return label
+	if c, ok := ctx.Value(labelKey{}).(*labelContext); ok {
+		return c.label
+	}
+	return ""
 }
