@@ -1,0 +1,5 @@
+package layered
+
+const roleVariable = "LAYERED_TEST_ROLE"
+
+func play(string) int { return 2 }
