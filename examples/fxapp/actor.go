@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"time"
 
@@ -25,7 +26,7 @@ type actor struct {
 // newActor returns a replica that works slowly enough to be watched, tells what it
 // does, and can be paused before it writes.
 func newActor(name string, w world, pace time.Duration) *actor {
-	a := &actor{name: name, process: new(pause.Process), read: make(chan struct{}, 1)}
+	a := &actor{name: name, process: pause.NewProcess(), read: make(chan struct{}, 1)}
 	a.app = fx.New(
 		w.replica(name, a.process),
 		fx.Decorate(
@@ -36,6 +37,17 @@ func newActor(name string, w world, pace time.Duration) *actor {
 		fx.Populate(&a.report),
 	)
 	return a
+}
+
+// stop stops the replica and says so once all else has been said about it.
+func (a *actor) stop(out *console) error {
+	err := stop(a.app)
+	a.process.Wait()
+	if err != nil {
+		return fmt.Errorf("stop %s: %w", a.name, err)
+	}
+	out.say(a.name, "has stopped")
+	return nil
 }
 
 // signalling returns progress that signals a.read as well.

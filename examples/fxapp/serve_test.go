@@ -199,7 +199,8 @@ func TestServeStopsInTheMiddleOfAReport(t *testing.T) {
 		t.Errorf("a second run: %d, %v, %s", status, header, text)
 	}
 	s.stop()
-	if body := <-first; !strings.Contains(body["error"].(string), "disposed") {
+	body = <-first
+	if text, _ := body["error"].(string); !strings.Contains(text, "disposed") {
 		t.Errorf("the report that was stopped: %v", body)
 	}
 	if _, err := follow(s.stdout.String(), []string{
@@ -221,6 +222,21 @@ func TestServeOnAnAddressThatIsTaken(t *testing.T) {
 	}
 	if strings.Contains(got.stdout, "listens") {
 		t.Errorf("stdout %q", got.stdout)
+	}
+}
+
+// A connection that never sends a request holds nobody up.
+func TestServeStopsBesideASilentConnection(t *testing.T) {
+	s := startService(t)
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	s.lockUntil(false) // by now the server has taken both connections
+	s.stop()
+	if !strings.Contains(s.stdout.String(), "has disposed of its lock") {
+		t.Errorf("the lock was forgotten:\n%s", s.stdout)
 	}
 }
 

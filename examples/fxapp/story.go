@@ -108,13 +108,8 @@ func (s *story) report(ctx context.Context, a *actor) error {
 func (s *story) stopAll() error {
 	var errs []error
 	for _, a := range slices.Backward(s.running) {
-		if err := stop(a.app); err != nil {
-			errs = append(errs, fmt.Errorf("stop %s: %w", a.name, err))
-			continue
-		}
-		s.out.say(a.name, "has stopped")
+		errs = append(errs, a.stop(s.out))
 	}
-	s.running = nil
 	return errors.Join(errs...)
 }
 

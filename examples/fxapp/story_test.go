@@ -41,8 +41,8 @@ var storyLandmarks = []string{
 	`replica-3  closes the log`,
 	`replica-3  has released its lease`,
 	`replica-3  has disposed of its lock`,
-	`replica-3  ended its report: .*lock is disposed`,
 	`replica-3  has stopped`,
+	`replica-3  had to end its report: .*lock is disposed`,
 	`4\. The others stop`,
 	`replica-2  has disposed of its lock`,
 	`replica-2  has stopped`,
@@ -149,6 +149,29 @@ func TestCheckRefused(t *testing.T) {
 			t.Errorf("%s was accepted", name)
 		}
 	}
+}
+
+// Somebody else, say another process, holds the lease: a story that can't be told is
+// a fault.
+func TestStoryThatNobodyWins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory()
+		grant, err := store.Acquire(lockfx.WithLabel(t.Context(), "a stranger"), lockName, time.Hour)
+		if err != nil || !grant.OK {
+			t.Fatal(grant, err)
+		}
+		var stdout, stderr strings.Builder
+		code := runOver(t.Context(), store, []string{"-out", t.TempDir()}, &stdout, &stderr)
+		if code != exitFault || stderr.String() != "fxapp: nobody wrote the report\n" {
+			t.Errorf("exit code %d, stderr %q", code, &stderr)
+		}
+		if _, err := follow(stdout.String(), []string{
+			"is refused: a stranger holds the lease, for at most 1h0m0s", "A fault: everything stops",
+			"replica-1  has stopped", "the store  says that a stranger still holds the lease",
+		}); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 const ownLog = `192.0.2.7 - - [14/Mar/2026:09:26:53 +0100] "GET / HTTP/1.1" 200 5316

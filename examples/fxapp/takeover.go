@@ -90,11 +90,7 @@ func (s *story) leave(ctx context.Context) error {
 	}
 	s.out.say(a.name, "IS TOLD TO STOP")
 	s.running = s.running[:last]
-	err := stop(a.app)
-	s.out.say(a.name, "ended its report: %v", <-ended)
-	if err != nil {
-		return fmt.Errorf("stop %s: %w", a.name, err)
-	}
-	s.out.say(a.name, "has stopped")
-	return nil
+	err := a.stop(s.out)
+	s.out.say(a.name, "had to end its report: %v", <-ended)
+	return err
 }

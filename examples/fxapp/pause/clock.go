@@ -27,9 +27,15 @@ type timer struct {
 }
 
 func (t *timer) fire() {
-	if !t.process.postpone(t) {
-		t.f()
+	if t.process.begin(t) {
+		t.call()
 	}
+}
+
+// call is to be preceded by a count of the call.
+func (t *timer) call() {
+	defer t.process.end()
+	t.f()
 }
 
 // Stop keeps the timer from firing, also when it is overdue.
@@ -47,19 +53,30 @@ func (p *Process) thaw() {
 	defer p.mu.Unlock()
 	p.stopped = false
 	for _, t := range p.overdue {
-		go t.f()
+		p.calls++
+		go t.call()
 	}
 	p.overdue = nil
 }
 
-// postpone puts t off until the process goes on, if it is stopped.
-func (p *Process) postpone(t *timer) bool {
+// begin counts a call of t, or puts t off if the process is stopped.
+func (p *Process) begin(t *timer) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopped {
 		p.overdue = append(p.overdue, t)
+		return false
 	}
-	return p.stopped
+	p.calls++
+	return true
+}
+
+func (p *Process) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.calls--; p.calls == 0 {
+		p.idle.Broadcast()
+	}
 }
 
 func (p *Process) cancel(t *timer) bool {

@@ -14,14 +14,33 @@ import (
 	"sync/atomic"
 )
 
-// Process is a [lockfx.Clock] and a place where code waits. The zero value runs. It
-// is safe for concurrent use.
+// Process is a [lockfx.Clock] and a place where code waits. It is safe for concurrent
+// use. Make one with [NewProcess].
 type Process struct {
 	next atomic.Pointer[Stop]
 
 	mu      sync.Mutex // guards what follows
 	stopped bool
-	overdue []*timer // in the order in which they came due
+	overdue []*timer   // in the order in which they came due
+	calls   int        // callbacks of timers that run
+	idle    *sync.Cond // calls is 0
+}
+
+// NewProcess returns a process that runs.
+func NewProcess() *Process {
+	p := new(Process)
+	p.idle = sync.NewCond(&p.mu)
+	return p
+}
+
+// Wait waits until no callback of a timer runs. One may outlive what armed its
+// timer: it can be the one that still tells the observers of a lock what happened.
+func (p *Process) Wait() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.calls > 0 {
+		p.idle.Wait()
+	}
 }
 
 // Stop is one stop of a process.

@@ -42,7 +42,7 @@ func (d *diary) want(t *testing.T, notes ...string) {
 
 func TestTimersOfARunningProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, d := new(pause.Process), newDiary()
+		p, d := pause.NewProcess(), newDiary()
 		p.AfterFunc(time.Second, func() { d.note("timer") })
 		stopped := p.AfterFunc(time.Second, func() { d.note("stopped timer") })
 		if !stopped.Stop() || stopped.Stop() {
@@ -61,7 +61,7 @@ func TestTimersOfARunningProcess(t *testing.T) {
 
 func TestNothingRunsWhileStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, d := new(pause.Process), newDiary()
+		p, d := pause.NewProcess(), newDiary()
 		stop := p.StopAtCheckpoint()
 		p.AfterFunc(1*time.Second, func() { d.note("timer before the stop") })
 		p.AfterFunc(2*time.Second, func() { d.note("overdue timer") })
@@ -97,9 +97,25 @@ func TestNothingRunsWhileStopped(t *testing.T) {
 	})
 }
 
+func TestWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, d := pause.NewProcess(), newDiary()
+		p.Wait()
+		for range 2 {
+			p.AfterFunc(time.Second, func() {
+				time.Sleep(time.Second)
+				d.note("end of a callback")
+			})
+		}
+		time.Sleep(1500 * time.Millisecond)
+		p.Wait()
+		d.want(t, "end of a callback at 2s", "end of a callback at 2s")
+	})
+}
+
 func TestAStopIsForOneCheckpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, d := new(pause.Process), newDiary()
+		p, d := pause.NewProcess(), newDiary()
 		stop := p.StopAtCheckpoint()
 		stop.Resume() // before it was reached: no stop at all
 		for range 2 {
@@ -114,7 +130,7 @@ func TestAStopIsForOneCheckpoint(t *testing.T) {
 
 func TestTheEndOfAContextEndsAStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, d := new(pause.Process), newDiary()
+		p, d := pause.NewProcess(), newDiary()
 		p.StopAtCheckpoint()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

@@ -14,6 +14,9 @@ import (
 	"github.com/lockfx/lockfx"
 )
 
+// grace is how long connections may take to end at a stop.
+const grace = 500 * time.Millisecond
+
 // Server is the HTTP server of a replica.
 type Server struct {
 	http     *http.Server
@@ -47,10 +50,7 @@ func newServer(lc fx.Lifecycle, config Config, endpoints []endpoint, logger *zap
 		},
 		OnStop: func(ctx context.Context) error {
 			endRequests(lockfx.ErrDisposed) // a report under way ends now, and its request is answered
-			err := s.http.Shutdown(ctx)
-			for range s.ended { // at once: the server has stopped serving
-			}
-			return err
+			return s.shutdown(ctx)
 		},
 	})
 	return s
@@ -58,6 +58,21 @@ func newServer(lc fx.Lifecycle, config Config, endpoints []endpoint, logger *zap
 
 // Addr returns the address that the server listens on, once it has started.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// shutdown leaves most of the time that there is to those who stop after it: fx
+// skips them when it is over. Requests end at once, but a connection that has not
+// sent one yet would be waited for.
+func (s *Server) shutdown(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = s.http.Close()
+	}
+	for range s.ended { // at once: it serves no more
+	}
+	return err
+}
 
 // Failed returns a channel that gives an error if the server ends by itself, and
 // closes when it was stopped.
