@@ -77,7 +77,7 @@ func (m *Machine) begin(h *Hold) (armed bool, err error) {
 	switch state := m.State(); {
 	case m.disposed:
 		return false, m.acquireError(lockfx.ErrDisposed)
-	case m.inUse || state != lockfx.Idle && state != lockfx.Released:
+	case state != lockfx.Idle && state != lockfx.Released:
 		return false, m.acquireError(fmt.Errorf("%w: %v", lockfx.ErrNotIdle, state))
 	}
 	m.inUse, m.pending = true, h

@@ -42,6 +42,9 @@ func (c *clock) leap(wall, mono time.Duration) {
 }
 
 func (c *clock) AfterFunc(d time.Duration, f func()) lockfx.Timer {
+	if d < 0 {
+		panic("a timer for the past")
+	}
 	if c.left.Add(-1) < 0 {
 		return nil
 	}

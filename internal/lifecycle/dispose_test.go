@@ -123,14 +123,33 @@ func TestDisposeOutOfTimeDuringARenewal(t *testing.T) {
 		run := spawn(func() error { return r.Run(background, stubborn(r, time.Hour)) })
 		time.Sleep(beat)
 		synctest.Wait()
+		waiting := spawn(func() error { _, err := r.Tick(background); return err }) // for its turn
+		synctest.Wait()
 		dead, cancel := context.WithCancel(background)
 		cancel()
 		if err := r.Dispose(dead); !errors.Is(err, context.Canceled) {
 			t.Errorf("Dispose = %v", err)
 		}
+		if o := <-waiting; o.err != nil {
+			t.Errorf("Tick: %v", o.err)
+		}
 		<-run
 		r.wantCalls(t, "acquire", "renew 1", "body", "release 1")
 		r.wantLosses(t, lockfx.ReasonDisposed)
+	})
+}
+
+func TestTickAfterDisposeNeverAsksTheStore(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		run := spawn(func() error { return r.Run(background, stubborn(r, beat/2)) })
+		synctest.Wait()
+		go r.dispose(t)
+		synctest.Wait()
+		if held, err := r.Tick(background); held || err != nil || !r.Held() {
+			t.Errorf("Tick = %v, %v while the body finishes", held, err)
+		}
+		<-run
+		r.wantCalls(t, "acquire", "body", "release 1")
 	})
 }
 
@@ -278,6 +297,29 @@ func TestDisposeDuringAnAcquisitionSaysSo(t *testing.T) {
 		}
 		wantDisposed(t, r)
 		r.wantEvents(t, "disposed, failed")
+	})
+}
+
+func TestDisposeEndsAnAcquisitionAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.store.acquires(func(ctx context.Context, _ lockfx.Token) (lockfx.Grant, error) {
+			<-ctx.Done()
+			if cause := context.Cause(ctx); !errors.Is(cause, lockfx.ErrDisposed) {
+				t.Errorf("the request ended by %v", cause)
+			}
+			return lockfx.Grant{}, ctx.Err()
+		})
+		acquisition := spawn(func() error { _, err := r.Acquire(background); return err })
+		synctest.Wait()
+		asked := time.Now()
+		r.dispose(t)
+		if took := time.Since(asked); took != 0 {
+			t.Errorf("it took %v", took)
+		}
+		if o := <-acquisition; !errors.Is(o.err, lockfx.ErrDisposed) {
+			t.Errorf("Acquire: %v", o.err)
+		}
+		wantDisposed(t, r)
 	})
 }
 

@@ -124,10 +124,10 @@ func (h *Hold) endRenewal(asked time.Time, renewed bool, err error) (bool, error
 	return false, h.lossError()
 }
 
-// beatOn arms the next heartbeat, unless there is to be none. It loses the lease,
-// and returns false, if the clock has no timer. m.mu is held.
+// beatOn arms the next heartbeat. It loses the lease, and returns false, if the
+// clock has no timer. m.mu is held.
 func (h *Hold) beatOn(at time.Time) bool {
-	if h.abandoned || h.armBeat(at) {
+	if h.armBeat(at) {
 		return true
 	}
 	h.lose(lockfx.ReasonTimerUnarmable, nil)

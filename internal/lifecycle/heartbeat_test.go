@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,6 +98,22 @@ func TestRenewRetryBacksOffUpToAHeartbeat(t *testing.T) {
 	if got := lifecycle.BackOff(1, 0); got != 1 {
 		t.Errorf("the shortest back-off is %v", got)
 	}
+	inBubble(t, func(t *testing.T, r *rig) {
+		start := time.Now()
+		var at []time.Duration
+		r.store.renews(func(context.Context, lockfx.Token) (bool, error) {
+			at = append(at, time.Since(start))
+			return false, errBoom
+		})
+		r.acquire(t)
+		time.Sleep(ttl)
+		synctest.Wait()
+		want := []time.Duration{beat, beat + beat/8, beat + 3*beat/8, beat + 7*beat/8, beat + 15*beat/8}
+		if !slices.Equal(at, want) {
+			t.Errorf("attempts after %v, want %v", at, want)
+		}
+		r.dispose(t)
+	}, renewRetry)
 }
 
 func TestRenewRetryRecovers(t *testing.T) {
@@ -312,6 +329,25 @@ func TestAReleaseEndsTheRenewalFirst(t *testing.T) {
 		time.Sleep(time.Hour)
 		r.wantCalls(t, "acquire", "renew 1", "renewed", "release 1")
 	})
+}
+
+// The holder has heard of the loss already. What the store says to the best effort
+// is no news.
+func TestReleasingALeaseOfUnknownFateIsQuiet(t *testing.T) {
+	for _, answer := range []answer{always(false, errBoom), always(false, nil), once(func(context.Context) { panic(errBoom) })} {
+		inBubble(t, func(t *testing.T, r *rig) {
+			r.store.renews(always(false, errBoom))
+			r.store.releases(answer)
+			r.acquire(t)
+			time.Sleep(beat)
+			synctest.Wait()
+			r.wantRelease(t, false)
+			r.wantCalls(t, "acquire", "renew 1", "release 1")
+			if e := r.seen.all()[2]; e.Kind != lockfx.EventReleased || e.Reason != lockfx.ReasonStoreError || e.Err != nil {
+				t.Errorf("event %v", e)
+			}
+		})
+	}
 }
 
 func TestAReleaseDoesNotWaitForEverForARenewal(t *testing.T) {

@@ -128,6 +128,26 @@ func TestAReplyAfterThePauseRenewsNothing(t *testing.T) {
 	}
 }
 
+// The new lease would be good, but for a moment nobody held the old one: a holder
+// that saw Held fail must not see it come back.
+func TestALeaseThatPassedDoesNotComeBack(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.acquire(t)
+		time.Sleep(beat / 2)
+		r.store.renews(once(func(context.Context) {
+			r.clock.leap(trusted-beat/2, trusted-beat/2)
+			if r.Held() {
+				t.Error("held at the deadline")
+			}
+		}))
+		if held, err := r.Tick(background); held || !errors.Is(err, lockfx.ErrLost) || r.Held() {
+			t.Errorf("Tick = %v, %v, and Held is %v", held, err, r.Held())
+		}
+		r.wantLosses(t, lockfx.ReasonExpired)
+		r.dispose(t)
+	})
+}
+
 // The wall clock was wrong as the heartbeat left and is put right before the
 // reply: by that clock the new lease is over already.
 func TestAWallClockPutRightCostsTheLease(t *testing.T) {

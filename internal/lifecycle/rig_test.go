@@ -61,7 +61,7 @@ func (s *script) Acquire(ctx context.Context, _ string, _ time.Duration) (lockfx
 	if acquire != nil {
 		return acquire(ctx, next)
 	}
-	return lockfx.Grant{OK: true, Token: next}, nil
+	return lockfx.Grant{OK: true, Token: next}, ctx.Err()
 }
 
 func (s *script) Renew(ctx context.Context, _ string, token lockfx.Token, _ time.Duration) (bool, error) {
@@ -72,7 +72,7 @@ func (s *script) Renew(ctx context.Context, _ string, token lockfx.Token, _ time
 	if renew != nil {
 		return renew(ctx, token)
 	}
-	return true, nil
+	return true, ctx.Err()
 }
 
 func (s *script) Release(ctx context.Context, _ string, token lockfx.Token) (bool, error) {
@@ -83,7 +83,7 @@ func (s *script) Release(ctx context.Context, _ string, token lockfx.Token) (boo
 	if release != nil {
 		return release(ctx, token)
 	}
-	return true, nil
+	return true, ctx.Err()
 }
 
 // note adds a line of the test's own among the calls.
