@@ -143,7 +143,8 @@ func TestPerRunValuesAreFreshInEachRunAndShadow(t *testing.T) {
 		fxlock.Body[Nightly](func(a, b *DB, w *Writer, p struct {
 			fx.In
 			Cache *Cache `name:"c"`
-		}) error {
+		},
+		) error {
 			if a != b || a != w.DB || p.Cache.Size != len("replica") {
 				t.Errorf("%v, %v and %v are not one value of the run; cache %v", a, b, w.DB, p.Cache)
 			}

@@ -39,7 +39,8 @@ func TestScopeResolvesByHandWhatTheRunHas(t *testing.T) {
 			fx.In
 			Routes []Route `group:"routes"`
 			None   *Cache  `optional:"true"`
-		}) error {
+		},
+		) error {
 			if len(p.Routes) != 1 || p.None != nil {
 				t.Errorf("routes %v, cache %v", p.Routes, p.None)
 			}

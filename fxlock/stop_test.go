@@ -1,0 +1,163 @@
+package fxlock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/fx"
+	"go.uber.org/fx/fxevent"
+
+	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock"
+)
+
+// server stands for what calls a lock: a handler, a scheduler.
+type server struct{}
+
+func TestWhatWasBuiltWithTheLockStopsBeforeIt(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var j journal
+		store := newSpyStore(&j)
+		app := fx.New(fx.NopLogger, fxlock.Module(key, fxlock.WithStore(store), fxlock.Observer(func(e lockfx.Event) {
+			if e.Kind == lockfx.EventDisposed {
+				j.add("lock stops")
+			}
+		})), fx.Provide(func(lc fx.Lifecycle, lock *fxlock.Lock) *server {
+			ctx, cancel := context.WithCancel(context.Background())
+			done := make(chan error)
+			lc.Append(fx.StartStopHook(func() {
+				go func() {
+					done <- lock.Run(ctx, func(ctx context.Context, h lockfx.Holder) error {
+						<-ctx.Done()
+						if !h.Held() || !errors.Is(context.Cause(ctx), context.Canceled) {
+							t.Errorf("held %v, cause %v: the lock stopped before who uses it", h.Held(), context.Cause(ctx))
+						}
+						j.add("body ends")
+						return nil
+					})
+				}()
+			}, func() error {
+				cancel()
+				err := <-done
+				j.add("server stops")
+				return err
+			}))
+			return new(server)
+		}), fx.Invoke(func(*server) {}))
+		must(t, app.Start(t.Context()))
+		time.Sleep(time.Minute) // two leases
+		must(t, app.Stop(t.Context()))
+		j.expect(t, "acquire", "body ends", "release", "server stops", "lock stops")
+	})
+}
+
+// bodyUntilStop is a body that works until it is told to end.
+func bodyUntilStop(t *testing.T, j *journal) func(context.Context, lockfx.Holder) error {
+	return func(ctx context.Context, h lockfx.Holder) error {
+		<-ctx.Done()
+		wantIs(t, context.Cause(ctx), lockfx.ErrDisposed)
+		time.Sleep(time.Minute) // two leases
+		if !h.Held() {
+			t.Error("the lease was not renewed while the body ended")
+		}
+		j.add("body ends")
+		return nil
+	}
+}
+
+// An application's own stop ends a run that nobody else does.
+func TestStopCancelsRenewsWaitsAndReleases(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var j journal
+		var lock *fxlock.Lock
+		app := fx.New(fx.NopLogger, fx.StopTimeout(time.Hour), fx.Populate(&lock), fxlock.Module(key, fxlock.WithStore(newSpyStore(&j))))
+		must(t, app.Start(t.Context()))
+		done := make(chan error, 1)
+		go func() { done <- lock.Run(t.Context(), bodyUntilStop(t, &j)) }()
+		synctest.Wait()
+		must(t, app.Stop(t.Context()))
+		j.add("stopped")
+		noError(t, <-done)
+		j.expect(t, "acquire", "body ends", "release", "stopped")
+	})
+}
+
+// A run that was under way when an application stopped in vain does not disturb
+// the next start: the store keeps the two apart.
+func TestARunThatOutlivesTheStopExcludesTheNextStart(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var j journal
+		store := newSpyStore(&j)
+		var nightly Nightly
+		var tokens []lockfx.Token
+		deaf := make(chan struct{})
+		var hooks hookErrors
+		app := fx.New(fx.WithLogger(func() fxevent.Logger { return &hooks }), fx.Populate(&nightly), fxlock.Module(key, fxlock.WithStore(store),
+			fxlock.Body[Nightly](func(token lockfx.Token) error {
+				tokens = append(tokens, token)
+				<-deaf
+				return nil
+			})))
+		must(t, app.Start(t.Context()))
+		done := make(chan error, 1)
+		go func() { done <- nightly(t.Context()) }()
+		synctest.Wait()
+		stop, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := app.Stop(stop)
+		wantIs(t, err, context.DeadlineExceeded)
+		synctest.Wait() // fx does not wait for a hook that is late
+		wantText(t, hooks.err, `stop fxlock_test.Nightly of lock "nightly": it still runs: context deadline exceeded`)
+
+		must(t, app.Start(t.Context()))
+		wantIs(t, nightly(t.Context()), lockfx.ErrNotAcquired)
+		close(deaf)
+		noError(t, <-done)
+		must(t, nightly(t.Context()))
+		must(t, app.Stop(t.Context()))
+		if len(tokens) != 2 || tokens[1] <= tokens[0] {
+			t.Errorf("tokens %v", tokens)
+		}
+	})
+}
+
+// hookErrors is the last error of a hook that stopped, as the log of fx has it.
+type hookErrors struct{ err error }
+
+func (h *hookErrors) LogEvent(e fxevent.Event) {
+	if stopped, ok := e.(*fxevent.OnStopExecuted); ok && stopped.Err != nil {
+		h.err = stopped.Err
+	}
+}
+
+// A lock that was made by hand and bound is disposed of with the application, even
+// if nobody takes it, and is whole again after the next start.
+func TestBindDisposesOfALock(t *testing.T) {
+	var j journal
+	lock := newLock(t, newSpyStore(&j))
+	app := fx.New(fx.NopLogger, fxlock.Bind("bound", lock))
+	for range 2 {
+		must(t, app.Start(t.Context()))
+		if ok, err := lock.Acquire(t.Context()); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		must(t, app.Stop(t.Context()))
+		_, err := lock.Acquire(t.Context())
+		wantIs(t, err, lockfx.ErrDisposed)
+		if lock.State() != lockfx.Released {
+			t.Errorf("state %v", lock.State())
+		}
+	}
+	var p struct {
+		fx.In
+		Lock *fxlock.Lock `name:"bound"`
+	}
+	started(t, fxlock.Bind("bound", lock), fx.Populate(&p))
+	if p.Lock != lock {
+		t.Error("the graph has another lock")
+	}
+	j.expect(t, "acquire", "release", "acquire", "release")
+}
