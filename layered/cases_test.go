@@ -219,17 +219,17 @@ func TestCase_H09_ZeroTimeoutIsOneAttempt(t *testing.T) {
 func TestCase_H10_PredicateSeesWhatTheOtherDid(t *testing.T) {
 	opts, p := everything(t)
 	free := p.contend(LayerFlock)
-	done := false // by the other, while we wait
+	var done atomic.Bool // by the other, while we wait
 	go func() {
 		eventually(t, "it waits", func() bool { return files.Parked() == 1 })
-		done = true
+		done.Store(true)
 		free()
 	}()
 	res, err := WithLock(t.Context(), "in", func(context.Context, Call[string]) (int, error) {
 		t.Error("the work was done again")
 		return 0, nil
 	}, append(opts, WithPredicate(func(_ context.Context, call Call[string]) (bool, error) {
-		return call.State == StatePredicateBefore || !done, nil
+		return call.State == StatePredicateBefore || !done.Load(), nil
 	}))...)
 	if err != nil || res.State != StatePredicateAfter {
 		t.Errorf("state %v, err %v", res.State, err)

@@ -1,5 +1,289 @@
 package layered
 
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lockfx/lockfx"
+)
+
+// Tests with several processes run the test binary again, as an actor whose role is
+// in the environment. It writes lines to its output, and goes on when it reads one.
 const roleVariable = "LAYERED_TEST_ROLE"
 
-func play(string) int { return 2 }
+// role is what an actor does.
+type role struct {
+	Do    string // "hammer" or "hold"
+	Dir   string
+	Scope Scope
+	Stale time.Duration
+	Holds int
+	Fault string // a fault planted into a hammer
+}
+
+func (r role) options() []Option {
+	opts := []Option{WithKey("contended"), WithDir(r.Dir), WithScope(r.Scope)}
+	if r.Stale != 0 {
+		opts = append(opts, WithStale(r.Stale))
+	}
+	return opts
+}
+
+func play(text string) int {
+	var r role
+	err := json.Unmarshal([]byte(text), &r)
+	if err == nil {
+		err = map[string]func(role) error{"hammer": hammer, "hold": holdUntilTold}[r.Do](r)
+	}
+	if err != nil {
+		fmt.Println("error:", err)
+		return 1
+	}
+	return 0
+}
+
+// actor is a process that plays a role.
+type actor struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	input io.WriteCloser
+	lines chan string
+}
+
+func start(t *testing.T, r role) *actor {
+	t.Helper()
+	text, err := json.Marshal(r)
+	must(t, err)
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), roleVariable+"="+string(text))
+	return startCommand(t, cmd)
+}
+
+func startCommand(t *testing.T, cmd *exec.Cmd) *actor {
+	t.Helper()
+	input, err := cmd.StdinPipe()
+	must(t, err)
+	output, err := cmd.StdoutPipe()
+	must(t, err)
+	cmd.Stderr = os.Stderr
+	must(t, cmd.Start())
+	a := &actor{t, cmd, input, make(chan string)}
+	go func() {
+		defer close(a.lines)
+		for scanner := bufio.NewScanner(output); scanner.Scan(); {
+			a.lines <- scanner.Text()
+		}
+	}()
+	t.Cleanup(a.kill)
+	return a
+}
+
+// expect waits for the next line, which must begin with want.
+func (a *actor) expect(want string) string {
+	a.t.Helper()
+	line := <-a.lines
+	if !strings.HasPrefix(line, want) {
+		a.t.Fatalf("process %d says %q, want %q", a.cmd.Process.Pid, line, want)
+	}
+	return line
+}
+
+func (a *actor) tell() { _, _ = io.WriteString(a.input, "go on\n") }
+
+// kill ends the process, if it has not ended, without giving it a chance.
+func (a *actor) kill() {
+	_ = a.cmd.Process.Kill()
+	a.wait()
+}
+
+func (a *actor) wait() {
+	for range a.lines { //nolint:revive // until the process has closed its output
+	}
+	_ = a.cmd.Wait()
+}
+
+// holdUntilTold holds the lock until a line comes, and says how it went.
+func holdUntilTold(r role) error {
+	told := make(chan struct{})
+	go func() {
+		_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+		close(told)
+	}()
+	_, err := WithLock(context.Background(), 0, func(ctx context.Context, _ Call[int]) (int, error) {
+		fmt.Println("held")
+		select {
+		case <-told:
+			fmt.Println("releasing", time.Now().UnixNano())
+		case <-ctx.Done():
+			fmt.Println("lost", context.Cause(ctx))
+		}
+		return 0, nil
+	}, r.options()...)
+	if errors.Is(err, lockfx.ErrLost) {
+		fmt.Println("told of the loss")
+		return nil
+	}
+	return err
+}
+
+// hammer takes the lock again and again, from two goroutines with a Locker each, and
+// looks for overlaps.
+func hammer(r role) error {
+	var wg sync.WaitGroup
+	errs := make([]error, 2)
+	for i := range errs {
+		wg.Go(func() {
+			locker, err := New()
+			for range r.Holds / len(errs) {
+				if err != nil {
+					break
+				}
+				var res Result[int, string]
+				res, err = WithLock(context.Background(), 0, func(_ context.Context, call Call[int]) (string, error) {
+					return call.Lock.File, visitCriticalSection(r.Dir)
+				}, append(r.options(), WithLocker(locker))...)
+				if r.Fault == "unlink on release" {
+					_ = os.Remove(res.Value)
+				}
+			}
+			errs[i] = err
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// Two detectors of overlaps that know nothing of each other: a file that one visitor
+// alone can make, and a log in which everybody who enters must leave before the next.
+const (
+	markName = "inside"
+	logName  = "visits.log"
+	overlaps = "overlaps.log"
+)
+
+func visitCriticalSection(dir string) error {
+	id := fmt.Sprintf("%d-%d", os.Getpid(), time.Now().UnixNano())
+	if err := appendLine(filepath.Join(dir, logName), "enter "+id); err != nil {
+		return err
+	}
+	mark, err := os.OpenFile(filepath.Join(dir, markName), os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case errors.Is(err, os.ErrExist):
+		if err := appendLine(filepath.Join(dir, overlaps), id); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	default:
+		defer os.Remove(mark.Name()) //nolint:errcheck // the next visitor would find it
+		if err := mark.Close(); err != nil {
+			return err
+		}
+	}
+	return appendLine(filepath.Join(dir, logName), "leave "+id)
+}
+
+func appendLine(path, line string) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(line + "\n")
+	return errors.Join(err, f.Close())
+}
+
+// detected returns the visits, and the overlaps that each detector saw.
+func detected(t *testing.T, dir string) (visits, byMark, byLog int) {
+	t.Helper()
+	lines := func(name string) []string {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if !errors.Is(err, os.ErrNotExist) {
+			must(t, err)
+		}
+		return strings.Fields(strings.ReplaceAll(string(text), " ", ":"))
+	}
+	log := lines(logName)
+	for i, line := range log {
+		if id, ok := strings.CutPrefix(line, "enter:"); ok {
+			visits++
+			if i+1 >= len(log) || log[i+1] != "leave:"+id {
+				byLog++
+			}
+		}
+	}
+	return visits, len(lines(overlaps)), byLog
+}
+
+// runHammers lets processes contend and returns what the detectors saw.
+func runHammers(t *testing.T, processes int, r role) (visits, byMark, byLog int) {
+	t.Helper()
+	r.Do, r.Dir = "hammer", t.TempDir()
+	var actors []*actor
+	for range processes {
+		actors = append(actors, start(t, r))
+	}
+	for _, a := range actors {
+		for line := range a.lines {
+			t.Errorf("process %d says %q", a.cmd.Process.Pid, line)
+		}
+		must(t, a.cmd.Wait())
+	}
+	return detected(t, r.Dir)
+}
+
+// Every way to exclude processes, without and with the layers within a process.
+var processScopes = map[string]Scope{
+	"default":    {},
+	"flock":      {Memory: Off, Worker: Off, Flock: On, Poll: Off},
+	"poll":       {Memory: Off, Worker: Off, Flock: Off, Poll: On},
+	"flock+poll": {Memory: Off, Worker: Off, Flock: On, Poll: On},
+	"all":        {Memory: On, Worker: On, Flock: On, Poll: On},
+}
+
+func TestProcessesExcludeEachOther(t *testing.T) {
+	const processes, holds = 3, 40
+	for name, scope := range processScopes {
+		t.Run(name, func(t *testing.T) {
+			visits, byMark, byLog := runHammers(t, processes, role{Scope: scope, Holds: holds})
+			if visits != processes*holds || byMark != 0 || byLog != 0 {
+				t.Errorf("%d visits, %d and %d overlaps", visits, byMark, byLog)
+			}
+		})
+	}
+}
+
+func TestCase_H01_UnlinkOnReleaseIsSeenByBothDetectors(t *testing.T) {
+	scope := processScopes["flock"]
+	for range 20 {
+		_, byMark, byLog := runHammers(t, 6, role{Scope: scope, Holds: 200, Fault: "unlink on release"})
+		if byMark > 0 && byLog > 0 {
+			return
+		}
+	}
+	t.Error("the detectors are blind")
+}
+
+func TestKilledHolderIsFollowed(t *testing.T) {
+	for name, stale := range map[string]time.Duration{"flock": 0, "poll": 2 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			r := role{Do: "hold", Dir: t.TempDir(), Scope: processScopes[name], Stale: stale}
+			a := start(t, r)
+			a.expect("held")
+			a.kill()
+			_, err := WithLock(t.Context(), 0, nothing[int], r.options()...)
+			must(t, err)
+		})
+	}
+	files.CloseIdle()
+}

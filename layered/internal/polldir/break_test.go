@@ -189,7 +189,7 @@ func FuzzStaleLockOnDisk(f *testing.F) {
 		}
 		if kind%5 != 4 && kind%5 != 2 {
 			if os.Chtimes(path, mtime, mtime) != nil {
-				t.Skip("no file system keeps that time")
+				return // no file system keeps that time
 			}
 		}
 		// Whatever lies beside the lock must not matter.
