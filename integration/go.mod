@@ -3,6 +3,7 @@ module github.com/lockfx/lockfx/integration
 go 1.25.0
 
 require (
+	github.com/jackc/pgx/v5 v5.12.0
 	github.com/lockfx/lockfx v0.1.0
 	github.com/redis/go-redis/v9 v9.22.0
 	go.uber.org/goleak v1.3.0
@@ -10,7 +11,10 @@ require (
 
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	go.uber.org/atomic v1.11.0 // indirect
+	golang.org/x/text v0.41.0 // indirect
 )
 
 require (
@@ -26,5 +30,6 @@ require (
 
 replace (
 	github.com/lockfx/lockfx => ../
+	github.com/lockfx/lockfx/pgstore => ../pgstore
 	github.com/lockfx/lockfx/redisstore => ../redisstore
 )

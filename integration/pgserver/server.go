@@ -1,0 +1,154 @@
+// Package pgserver runs PostgreSQL, and PgBouncer in front of it, for the tests.
+package pgserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lockfx/lockfx/integration/server"
+)
+
+// account is who the servers run as when the tests run as root, which they refuse.
+const account = "postgres"
+
+// Server is one postgres, which keeps its data when it is restarted. Every user of
+// the loopback interface is its superuser.
+type Server struct {
+	port   int
+	args   []string
+	dir    string
+	remove func()
+
+	mu      sync.Mutex // guards process
+	process *server.Process
+}
+
+// Start makes a cluster of databases and starts a server on it, with additional
+// arguments, such as "-cdefault_transaction_isolation=serializable".
+func Start(ctx context.Context, args ...string) (*Server, error) {
+	const attempts = 3 // another process may take the port meanwhile
+	var s *Server
+	var err error
+	for range attempts {
+		if s, err = start(ctx, args); err == nil {
+			break
+		}
+	}
+	return s, err
+}
+
+func start(ctx context.Context, args []string) (*Server, error) {
+	ports, err := server.FreePorts(1)
+	if err != nil {
+		return nil, err
+	}
+	dir, remove, err := server.TempDir()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{port: ports[0], dir: dir, remove: remove}
+	s.args = append([]string{
+		"-D", s.data(), "-p", strconv.Itoa(s.port), "-h", "127.0.0.1", "-k", dir,
+	}, args...)
+	if err = s.initialize(ctx); err == nil {
+		err = s.launch(ctx)
+	}
+	if err != nil {
+		remove()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+// find returns the path of a program of PostgreSQL, which Debian keeps out of PATH.
+func find(program string) (string, error) {
+	return server.Find(program, "/usr/lib/postgresql/*/bin/"+program, "/usr/sbin/"+program)
+}
+
+// initialize makes the files of the server.
+func (s *Server) initialize(ctx context.Context) error {
+	path, err := find("initdb")
+	if err != nil {
+		return err
+	}
+	p, err := server.Start(ctx, server.Command{
+		Path: path, Dir: s.dir, User: account,
+		Args:  []string{"-D", s.data(), "-U", account, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"},
+		Ready: func(context.Context) error { return nil },
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-p.Exited():
+		return nil
+	case <-ctx.Done():
+		p.Kill()
+		return context.Cause(ctx)
+	}
+}
+
+func (s *Server) launch(ctx context.Context) error {
+	path, err := find("postgres")
+	if err != nil {
+		return err
+	}
+	p, err := server.Start(ctx, server.Command{Path: path, Args: s.args, Dir: s.dir, User: account, Ready: s.ping})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.process = p
+	return nil
+}
+
+func (s *Server) ping(ctx context.Context) error { return s.Do(ctx, "SELECT 1") }
+
+// Do executes SQL on a connection of its own.
+func (s *Server) Do(ctx context.Context, sql string) error {
+	c, err := pgx.Connect(ctx, URL(s.Addr()))
+	if err != nil {
+		return err
+	}
+	_, err = c.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol)
+	return errors.Join(err, c.Close(ctx))
+}
+
+// Addr returns the address of the server, which it keeps when it is restarted.
+func (s *Server) Addr() string { return server.Loopback(s.port) }
+
+// URL returns the connection string for a server, or what stands in front of it, at
+// addr.
+func URL(addr string) string {
+	return fmt.Sprintf("postgres://%s@%s/postgres?sslmode=disable", account, addr)
+}
+
+// Process returns the running process.
+func (s *Server) Process() *server.Process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.process
+}
+
+// Restart kills the server, as a loss of power does, and starts it again on what is
+// on its disk.
+func (s *Server) Restart(ctx context.Context) error {
+	s.Process().Kill()
+	return s.launch(ctx)
+}
+
+// Stop ends the server and removes its folder. It may be called after the server was
+// killed.
+func (s *Server) Stop() {
+	s.Process().Stop()
+	s.remove()
+}

@@ -1,0 +1,2 @@
+// Package pgstore is the lockfx.Store over PostgreSQL.
+package pgstore

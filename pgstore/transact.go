@@ -1,0 +1,75 @@
+package pgstore
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// The transaction of every statement. Under a stricter isolation level, which the
+// role or the database may set as its default, the server answers contention with
+// serialization failures.
+const (
+	begin       = "begin isolation level read committed read write"
+	asyncCommit = "set local synchronous_commit to off"
+	commit      = "commit"
+)
+
+// transact runs statements in one transaction, in one round trip: all is sent before
+// anything is read. read gets the rows of the first, and may be called twice.
+// unsettled says that the call did not succeed and that its outcome is unknown.
+//
+// It is sent in the mode that the pool is set to, with or without prepared
+// statements: whoever configures the pool knows what stands in front of the server.
+func (s *Store) transact(ctx context.Context, read func(pgx.Rows) error, args []any, stmt statement, also ...statement) (unsettled bool, err error) {
+	for again := stmt.repeatable; ; again = false {
+		var broken bool
+		broken, unsettled, err = s.send(ctx, read, args, stmt, also)
+		if err == nil || !broken || !again || ctx.Err() != nil {
+			return unsettled, err
+		}
+	}
+}
+
+func (s *Store) send(ctx context.Context, read func(pgx.Rows) error, args []any, stmt statement, also []statement) (broken, unsettled bool, err error) {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return false, false, err
+	}
+	defer conn.Release() // it closes a connection whose transaction was aborted
+	var b pgx.Batch
+	b.Queue(begin)
+	if s.async {
+		b.Queue(asyncCommit)
+	}
+	b.Queue(stmt.sql, args...).Query(read)
+	for _, a := range also {
+		b.Queue(a.sql)
+	}
+	b.Queue(commit).Exec(committed)
+	err = conn.SendBatch(ctx, &b).Close()
+	if err == nil {
+		return false, false, nil
+	}
+	// An error of the server that leaves the connection open has aborted the
+	// transaction.
+	broken = conn.Conn().IsClosed()
+	return broken, broken && !pgconn.SafeToRetry(err), err
+}
+
+// committed refuses the answer ROLLBACK, which the server gives to the commit of an
+// aborted transaction.
+func committed(tag pgconn.CommandTag) error {
+	if tag.String() != "COMMIT" {
+		return errors.New("the transaction was not committed: " + tag.String())
+	}
+	return nil
+}
+
+// refused reports whether the server answered with an error, and would again.
+func refused(err error) bool {
+	var answer *pgconn.PgError
+	return errors.As(err, &answer) && answer.SeverityUnlocalized != "FATAL"
+}
