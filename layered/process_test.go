@@ -22,6 +22,14 @@ import (
 // in the environment. It writes lines to its output, and goes on when it reads one.
 const roleVariable = "LAYERED_TEST_ROLE"
 
+// What somebody else may do to the lock file. Before the release it does no harm: those
+// who wait for the old file look whether it is still the one at the path. After the
+// release, one who has just looked holds the old file, and the next a new one.
+const (
+	unlinkBeforeRelease = "unlink before release"
+	unlinkAfterRelease  = "unlink after release"
+)
+
 // role is what an actor does.
 type role struct {
 	Do    string // "hammer" or "hold"
@@ -151,9 +159,15 @@ func hammer(r role) error {
 				}
 				var res Result[int, string]
 				res, err = WithLock(context.Background(), 0, func(_ context.Context, call Call[int]) (string, error) {
-					return call.Lock.File, visitCriticalSection(r.Dir)
+					if err := visitCriticalSection(r.Dir); err != nil {
+						return "", err
+					}
+					if r.Fault == unlinkBeforeRelease {
+						return "", os.Remove(call.Lock.File)
+					}
+					return call.Lock.File, nil
 				}, append(r.options(), WithLocker(locker))...)
-				if r.Fault == "unlink on release" {
+				if r.Fault == unlinkAfterRelease {
 					_ = os.Remove(res.Value)
 				}
 			}
@@ -263,15 +277,28 @@ func TestProcessesExcludeEachOther(t *testing.T) {
 	}
 }
 
-func TestCase_H01_UnlinkOnReleaseIsSeenByBothDetectors(t *testing.T) {
-	scope := processScopes["flock"]
+func TestCase_H01_RemovedFileGivesNoSecondHolder(t *testing.T) {
+	const processes, holds = 6, 100
+	r := role{Scope: processScopes["flock"], Holds: holds, Fault: unlinkBeforeRelease}
+	if visits, byMark, byLog := runHammers(t, processes, r); visits != processes*holds || byMark != 0 || byLog != 0 {
+		t.Errorf("%d visits, %d and %d overlaps", visits, byMark, byLog)
+	}
+}
+
+func TestDetectorsSeeAFileUnlinkedAfterRelease(t *testing.T) { plantUnlink(t) }
+
+// plantUnlink plants the classic fault of lock files, and returns what the detectors
+// saw of it in how many visits.
+func plantUnlink(t *testing.T) (visits, byMark, byLog int) {
+	t.Helper()
 	for range 20 {
-		_, byMark, byLog := runHammers(t, 6, role{Scope: scope, Holds: 200, Fault: "unlink on release"})
+		visits, byMark, byLog = runHammers(t, 6, role{Scope: processScopes["flock"], Holds: 200, Fault: unlinkAfterRelease})
 		if byMark > 0 && byLog > 0 {
-			return
+			return visits, byMark, byLog
 		}
 	}
 	t.Error("the detectors are blind")
+	return visits, byMark, byLog
 }
 
 func TestKilledHolderIsFollowed(t *testing.T) {

@@ -22,11 +22,13 @@ func (l *Lock) start(lost func(error)) {
 // since the clocks of others may run a little faster.
 func (l *Lock) trusted() time.Duration { return l.stale - l.stale/100 - 2*time.Millisecond }
 
-// expired judges by the later of the monotonic and the wall clock: the first stands
+func (l *Lock) expired() bool { return elapsed(l.asked) >= l.trusted() }
+
+// elapsed judges by the later of the monotonic and the wall clock: the first stands
 // still while a machine is suspended.
-func (l *Lock) expired() bool {
+func elapsed(since time.Time) time.Duration {
 	now := time.Now()
-	return max(now.Sub(l.asked), now.Round(0).Sub(l.asked.Round(0))) >= l.trusted()
+	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
 }
 
 func (l *Lock) beat() {
@@ -41,11 +43,11 @@ func (l *Lock) beat() {
 		}
 		err := l.refresh()
 		switch {
-		case errors.Is(err, errTaken), l.expired():
-			if !errors.Is(err, errTaken) {
-				err = errors.Join(errExpired, err)
-			}
+		case errors.Is(err, errTaken), errors.Is(err, errExpired):
 			l.lose(err)
+			return
+		case err != nil && l.expired():
+			l.lose(fmt.Errorf("%w: %w", errExpired, err))
 			return
 		case err != nil:
 			timer.Reset(refreshRetry)
@@ -69,9 +71,9 @@ func (l *Lock) refresh() error {
 	}
 	// Paused between the look and the touch for longer than the lock lasted, we may
 	// have touched the lock of another.
-	if done := time.Now(); max(done.Sub(before), done.Round(0).Sub(before.Round(0))) >= l.trusted() {
+	if elapsed(before) >= l.trusted() {
 		l.asked = before
-		return fmt.Errorf("refresh %s: %w", l.path, errExpired)
+		return errExpired
 	}
 	return nil
 }
