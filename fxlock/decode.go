@@ -57,7 +57,7 @@ func decodeOne(name string, value any, c *Config) error {
 		return fmt.Errorf("%v (%T): %s", value, value, wants(name))
 	}
 	if zero := *c == before; zero && reflect.TypeOf(value).Kind() != reflect.Bool {
-		return fmt.Errorf("%#v must not be zero", value)
+		return fmt.Errorf("%#v must not be zero or empty; leave it out for the default", value)
 	}
 	return nil
 }

@@ -1,0 +1,161 @@
+package fxlock_test
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock"
+)
+
+// everyOption is a configuration that sets every field, as a file gives it.
+func everyOption() map[string]any {
+	return map[string]any{
+		"key": "k", "ttl": "1m", "heartbeat": "20s", "release_timeout": "1s", "teardown_timeout": "2s",
+		"renew_retry": true, "token_name": "t", "holder_name": "h", "label": "l", "named": true, "private": true,
+	}
+}
+
+func TestDecodeConfigReadsEveryOption(t *testing.T) {
+	got, err := fxlock.DecodeConfig(everyOption())
+	must(t, err)
+	want := fxlock.Config{
+		Key: "k", TTL: time.Minute, Heartbeat: 20 * time.Second, ReleaseTimeout: time.Second, TeardownTimeout: 2 * time.Second,
+		RenewRetry: true, TokenName: "t", HolderName: "h", Label: "l", Named: true, Private: true,
+	}
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if n := reflect.TypeFor[fxlock.Config]().NumField(); n != len(everyOption()) {
+		t.Errorf("a Config has %d fields, this test knows %d", n, len(everyOption()))
+	}
+	none, err := fxlock.DecodeConfig(nil)
+	if none != (fxlock.Config{}) || err != nil {
+		t.Errorf("nothing gives %+v, %v", none, err)
+	}
+	typed, err := fxlock.DecodeConfig(map[string]any{"ttl": time.Minute, "named": false})
+	if typed != (fxlock.Config{TTL: time.Minute}) || err != nil {
+		t.Errorf("a time.Duration gives %+v, %v", typed, err)
+	}
+}
+
+// A Config does what the options of the same names do.
+func TestAConfigIsItsOptions(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var j journal
+		store := newSpyStore(&j)
+		lock := newLock(t, store, fxlock.WithConfig(fxlock.Config{
+			Key: "other", TTL: time.Minute, Heartbeat: 30 * time.Second, ReleaseTimeout: time.Second, TeardownTimeout: 2 * time.Second,
+			RenewRetry: true, TokenName: "t", HolderName: "h", Label: "l",
+		}))
+		renewals := 0
+		store.renew = func() error {
+			renewals++
+			if renewals == 1 {
+				return errBody // tried again
+			}
+			return nil
+		}
+		must(t, lock.Run(t.Context(), func(s *fxlock.Scope, h lockfx.Holder) {
+			if _, err := fxlock.Get[lockfx.Token](s, "t"); err != nil {
+				t.Error(err)
+			}
+			if _, err := fxlock.Get[lockfx.Holder](s, "h"); err != nil {
+				t.Error(err)
+			}
+			if left := time.Until(h.Deadline()); left < 59*time.Second || left > time.Minute {
+				t.Errorf("the lease lasts %v", left)
+			}
+			time.Sleep(30*time.Second - 1)
+			if renewals != 0 {
+				t.Error("it was renewed early")
+			}
+			time.Sleep(20 * time.Second)
+		}))
+		if lock.Key() != "other" || store.labels[0] != "l" || renewals != 2 {
+			t.Errorf("key %q, label %q, %d renewals", lock.Key(), store.labels[0], renewals)
+		}
+	})
+}
+
+func TestDecodeConfigTellsAllFaultsAtOnce(t *testing.T) {
+	c, err := fxlock.DecodeConfig(map[string]any{
+		"kee": "k", "TTL": "1m", "time_to_live": "1m", "heart-beat": "1s", "nmaed": true,
+		"key": "", "ttl": 30, "heartbeat": "-1s", "release_timeout": "soon", "teardown_timeout": "0s", "renew_retry": "yes",
+		"token_name": nil, "holder_name": "lock:fence", "label": 7, "named": 1, "private": []string{"a"},
+	})
+	if c != (fxlock.Config{}) {
+		t.Errorf("a faulty configuration gives %+v", c)
+	}
+	wantIs(t, err, lockfx.ErrConfig)
+	wantText(t, err,
+		`option "kee": is unknown; did you mean "key"?`,
+		`option "TTL": is unknown; did you mean "ttl"?`,
+		`option "time_to_live": is unknown; known are key, ttl, heartbeat, `,
+		`option "heart-beat": is unknown; did you mean "heartbeat"?`,
+		`option "nmaed": is unknown; did you mean "named"?`,
+		`option "key": "" must not be zero or empty; leave it out for the default`,
+		`option "ttl": 30 (int): must be a duration with a unit, such as "30s"`,
+		"fxlock.WithHeartbeat(-1s): must be greater than 0",
+		`option "release_timeout": soon (string): must be a duration with a unit`,
+		`option "teardown_timeout": "0s" must not be zero or empty`,
+		`option "renew_retry": yes (string): must be a bool`,
+		`option "token_name": nil: must be a string`,
+		"the token and the holder need different names",
+		`option "label": 7 (int): must be a string`,
+		`option "named": 1 (int): must be a bool`,
+		`option "private": [a] ([]string): must be a bool`,
+	)
+	_, err = fxlock.DecodeConfig(map[string]any{"ttl": "10s", "heartbeat": "6s", "key": strings.Repeat("k", 513)})
+	wantText(t, err, "heartbeat 6s must be at most half the ttl of 10s", "has 513 bytes; at most 512 are allowed")
+}
+
+// Whatever a file holds is decoded or refused, and what was decoded is sound.
+func FuzzDecodeConfig(f *testing.F) {
+	every, err := json.Marshal(everyOption())
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range []string{
+		string(every), `{}`, `null`, `{"ttl":30}`, `{"ttl":"30"}`, `{"ttl":null}`, `{"ttl":{"s":1}}`, `{"key":["a"]}`, `{"":1}`,
+		`{"heartbeat":"20s"}`, `{"named":"true","nmaed":false}`, `{"ttl":"9223372036854775807ns","heartbeat":"4611686018427387903ns"}`,
+		`{"key":"\u0000"}`, `{"ttl":"1ns"}`, `{"ttl":1e300}`, `{"label":true}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var from map[string]any
+		if json.Unmarshal(data, &from) != nil {
+			return
+		}
+		c, err := fxlock.DecodeConfig(from)
+		if err != nil {
+			if !errors.Is(err, lockfx.ErrConfig) || c != (fxlock.Config{}) {
+				t.Errorf("%v, and %+v", err, c)
+			}
+			return
+		}
+		err = fxlock.Validate(fxlock.Module(key, memory(), fxlock.WithConfig(c)))
+		if err != nil {
+			t.Errorf("%s was decoded to %+v, which is refused: %v", data, c, err)
+		}
+	})
+}
+
+// Every key that a store takes can be the name of a lock and of all that it binds.
+func FuzzKey(f *testing.F) {
+	for _, seed := range []string{"nightly", `"`, "`", `\`, "a,b", "a b", "\t\n", "ключ", "\u202e", "name:\"x\"", "\x7f", strings.Repeat("é", 256)} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		if lockfx.CheckKey(name) != nil {
+			wantIs(t, newErr(fxlock.Module(name, memory())), lockfx.ErrConfig)
+			return
+		}
+		checkName(t, name)
+	})
+}
