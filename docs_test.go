@@ -101,6 +101,7 @@ func blocksOf(doc, text string) (blocks []docBlock) {
 var docPackages = map[string]string{
 	"context": "context", "errors": "errors", "fmt": "fmt", "http": "net/http", "os": "os", "time": "time",
 	"fx": "go.uber.org/fx", "zap": "go.uber.org/zap",
+	"testing": "testing", "storetest": "github.com/lockfx/lockfx/storetest",
 	"lockfx": "github.com/lockfx/lockfx", "fxlock": "github.com/lockfx/lockfx/fxlock",
 }
 
