@@ -1,0 +1,42 @@
+package filestore
+
+import (
+	"os"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// The names of what is in the directory, for tests that damage it.
+var LeaseName, MarkName, GuardNameOf = leaseName, markName, func(key string) string {
+	stripe, _ := stripeOf(leaseName(key))
+	return guardName(stripe)
+}
+
+// SweepEvery, SweepAge and SweepAtMost are for tests of the sweep.
+const (
+	SweepEvery  = sweepEvery
+	SweepAge    = sweepAge
+	SweepAtMost = sweepAtMost
+)
+
+// OnStep calls f before each step of writing a file.
+func (s *Store) OnStep(f func(step string, file *os.File, data []byte)) { s.dir.step = f }
+
+// WithoutNews makes the system refuse to tell news, with err.
+func (s *Store) WithoutNews(err error) {
+	s.watches.open = func() (news, error) {
+		return subscribe(s.dir.path, func() (*fsnotify.Watcher, error) { return nil, err })
+	}
+}
+
+// Lease and Mark are what is in files, for tests that read and forge them.
+type (
+	Lease = record
+	Mark  = mark
+)
+
+// SealLease, ReadLease, SealMark and ReadMark convert between files and their content.
+func SealLease(r Lease) ([]byte, error)    { return seal(leaseFormat, r) }
+func ReadLease(data []byte) (Lease, error) { return unseal[record](leaseFormat, data) }
+func SealMark(m Mark) ([]byte, error)      { return seal(markFormat, m) }
+func ReadMark(data []byte) (Mark, error)   { return unseal[mark](markFormat, data) }

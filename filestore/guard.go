@@ -1,0 +1,105 @@
+package filestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"time"
+)
+
+// Pauses between two tries for a guard file. A guard is held for as long as it takes to
+// write two small files, which is milliseconds, so a try costs less than what it
+// might save to be woken. In return nothing is left behind when ctx ends: a thread that
+// waits inside flock(2) could not be called back.
+const (
+	shortestPause = 100 * time.Microsecond
+	longestPause  = 10 * time.Millisecond
+)
+
+// guard waits for a guard file, until ctx ends, and takes it: no other process, and no
+// other goroutine, is then in a section under the same guard. A process that dies
+// gives its guards back, by the system's care.
+func (d *directory) guard(ctx context.Context, guard int) (release func(), err error) {
+	// The goroutines of this store queue up here, first come, first served: only one
+	// of them competes with the other processes.
+	select {
+	case d.turns[guard] <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for %s: %w", guardName(guard), ended(ctx))
+	}
+	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
+		f, err := d.tryGuardFile(guardName(guard))
+		if f != nil {
+			return d.releaser(guard, f), nil
+		}
+		if err == nil {
+			err = sleep(ctx, pause/2+rand.N(pause/2))
+		}
+		if err != nil {
+			<-d.turns[guard]
+			return nil, fmt.Errorf("wait for %s: %w", guardName(guard), err)
+		}
+	}
+}
+
+// tryGuard takes a guard file if nobody has it.
+func (d *directory) tryGuard(guard int) (release func(), ok bool) {
+	select {
+	case d.turns[guard] <- struct{}{}:
+	default:
+		return nil, false
+	}
+	f, err := d.tryGuardFile(guardName(guard))
+	if f == nil || err != nil {
+		<-d.turns[guard]
+		return nil, false
+	}
+	return d.releaser(guard, f), true
+}
+
+func (d *directory) releaser(guard int, f *os.File) func() {
+	return func() {
+		// Nothing was written to f, and a lock that can't be given back ends with the
+		// descriptor.
+		_ = unlock(f)
+		_ = f.Close()
+		<-d.turns[guard]
+	}
+}
+
+// tryGuardFile returns the guard file if it could be locked, and nil if it is locked.
+//
+// Guard files are never removed by the store. If somebody else removed this one, the
+// lock is worth nothing: the next one to come would make and lock another file.
+func (d *directory) tryGuardFile(name string) (*os.File, error) {
+	f, err := d.open(name, os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return nil, err
+	}
+	locked, err := tryLock(f)
+	if err == nil && locked {
+		var mine, there os.FileInfo
+		if mine, err = f.Stat(); err == nil {
+			there, err = os.Lstat(d.file(name))
+		}
+		if err == nil && os.SameFile(mine, there) {
+			return f, nil
+		}
+		err = ignoreMissing(err)
+	}
+	return nil, errors.Join(err, f.Close())
+}
+
+// sleep waits for pause to be over, or for ctx to end.
+func sleep(ctx context.Context, pause time.Duration) error {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ended(ctx)
+	}
+}

@@ -1,0 +1,200 @@
+package filestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/lockfx/lockfx"
+)
+
+// resolution is the shortest ttl. Shorter leases would be over before they are on disk.
+const resolution = time.Millisecond
+
+// Store is a [lockfx.Store] over a directory. It is safe for concurrent use, and so is
+// the directory, by any number of stores and processes of this host. Make one with
+// [New].
+//
+// Each method returns an error, and has then changed nothing, when its ctx is over (the
+// error matches ctx.Err() and the cause), or when the key or the ttl breaks a rule (the
+// error matches [lockfx.ErrConfig]). The shortest ttl is 1 ms. What the file system
+// answers comes back as it is, so that errors.Is finds the errno. A file that can't be
+// believed is an error that matches [ErrCorrupt] or [ErrUnsafe]. No error ever stands
+// for "held", and no grant is made on a guess.
+//
+// The end of ctx is honoured before every step and while waiting for other processes,
+// but a system call on a disk that does not answer can't be called back.
+type Store struct {
+	dir     *directory
+	now     func() time.Time
+	watches hub
+	issued  lockfx.Token // the last one that this store issued; guarded by the guard of the mark
+}
+
+var _ lockfx.Store = (*Store)(nil)
+
+// New returns a store over dir. The directory is made, with its parents and for this
+// user alone (mode 0700), if it does not exist. All processes that compete must name
+// the same one.
+//
+// An error matches [lockfx.ErrConfig] for a bad option, [ErrUnsafe] for a directory in
+// which other users can write or that belongs to one, or comes from the file system.
+// All faults are told at once.
+func New(dir string, opts ...Option) (*Store, error) {
+	d, err := openDirectory(dir)
+	s := &Store{dir: d, now: time.Now}
+	s.watches = hub{keys: map[string]*watched{}, look: s.sight, open: func() (news, error) {
+		return subscribe(d.path, fsnotify.NewWatcher)
+	}}
+	faults := []error{err}
+	for _, opt := range opts {
+		if err := opt.apply(s); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, fmt.Errorf("open file store %q: %w", dir, err)
+	}
+	return s, nil
+}
+
+// Acquire takes the lease on key for ttl if the key is free or its lease expired.
+// Otherwise the grant names the label of the holder and the time left, which is greater
+// than 0. It never waits for a lease; it may wait for milliseconds while other processes
+// write to the directory.
+//
+// The lease is on disk, in a form that survives a loss of power, before Acquire returns
+// it. An error matches [lockfx.ErrStore] when the last possible token was issued.
+func (s *Store) Acquire(ctx context.Context, key string, ttl time.Duration) (lockfx.Grant, error) {
+	if err := check(ctx, "acquire", key, lockfx.CheckTTL(ttl, resolution)); err != nil {
+		return lockfx.Grant{}, err
+	}
+	s.sweepIfDue(ctx)
+	var grant lockfx.Grant
+	err := s.decide(ctx, "acquire", key, func(now time.Time) error {
+		last, err := s.load(key)
+		if err != nil {
+			return err
+		}
+		if last.liveAt(now) {
+			grant = lockfx.Grant{HeldBy: last.Label, RetryAfter: last.Ends.Sub(now)}
+			return nil
+		}
+		token, now, err := s.issue(ctx, last.Token)
+		if err != nil {
+			return err
+		}
+		r := record{Key: key, Held: true, Token: token, Previous: last.Token, Label: storable(lockfx.LabelFrom(ctx)), Ends: wall(now.Add(ttl))}
+		replaced, err := s.save(r)
+		if err == nil {
+			err = ended(ctx)
+		}
+		if err == nil {
+			grant = lockfx.Grant{OK: true, Token: token}
+			return nil
+		}
+		if replaced {
+			// The caller will not know of this lease, so nobody must have it.
+			_, undo := s.save(r.freed(now))
+			err = errors.Join(err, undo)
+		}
+		return err
+	})
+	if err != nil {
+		return lockfx.Grant{}, err
+	}
+	return grant, nil
+}
+
+// Renew sets the time left of the lease on key to ttl if the lease is unexpired and
+// carries exactly token, and reports whether it did. Otherwise it changes nothing. A
+// renewal that shortens the lease wakes those who watch the key, since the time left
+// that they were told is too long.
+func (s *Store) Renew(ctx context.Context, key string, token lockfx.Token, ttl time.Duration) (bool, error) {
+	if err := check(ctx, "renew", key, lockfx.CheckTTL(ttl, resolution)); err != nil {
+		return false, err
+	}
+	return s.change(ctx, "renew", key, token, func(r record, now time.Time) record {
+		r.Ends = wall(now.Add(ttl))
+		return r
+	})
+}
+
+// Release frees the lease on key if it is unexpired and carries exactly token, and
+// reports whether it did. An expired lease is none any more: false.
+func (s *Store) Release(ctx context.Context, key string, token lockfx.Token) (bool, error) {
+	if err := check(ctx, "release", key, nil); err != nil {
+		return false, err
+	}
+	return s.change(ctx, "release", key, token, record.freed)
+}
+
+// change replaces the lease on key if it is unexpired and carries token, and reports
+// whether it did.
+func (s *Store) change(ctx context.Context, op, key string, token lockfx.Token, to func(record, time.Time) record) (changed bool, err error) {
+	err = s.decide(ctx, op, key, func(now time.Time) error {
+		r, err := s.load(key)
+		if err != nil || !r.liveAt(now) || r.Token != token {
+			return err
+		}
+		_, err = s.save(to(r, now))
+		changed = err == nil
+		return err
+	})
+	return changed, err
+}
+
+// decide calls f while nobody else may change the record of key. The instant that f
+// decides by is read then, not before a wait. Every error names op and key.
+func (s *Store) decide(ctx context.Context, op, key string, f func(now time.Time) error) error {
+	stripe, _ := stripeOf(leaseName(key))
+	release, err := s.dir.guard(ctx, stripe)
+	if err == nil {
+		defer release()
+		now := s.now()
+		if err = ended(ctx); err == nil {
+			err = f(now)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s %q: %w", op, key, err)
+	}
+	return nil
+}
+
+// load returns the record of key, or the zero record.
+func (s *Store) load(key string) (record, error) {
+	name := leaseName(key)
+	r, err := s.loadNamed(name)
+	if err == nil && r != (record{}) && r.Key != key {
+		err = fmt.Errorf("read %s: %w: it is about key %q", s.dir.file(name), ErrCorrupt, r.Key)
+	}
+	return r, err
+}
+
+// loadNamed returns the record with this name, or the zero record.
+func (s *Store) loadNamed(name string) (r record, err error) {
+	data, found, err := s.dir.read(name)
+	if found && err == nil {
+		r, err = unseal[record](leaseFormat, data)
+	}
+	if err != nil {
+		return record{}, fmt.Errorf("read %s: %w", s.dir.file(name), err)
+	}
+	return r, nil
+}
+
+// save writes r. On an error it reports whether others see r nevertheless.
+func (s *Store) save(r record) (replaced bool, err error) {
+	data, err := seal(leaseFormat, r)
+	if err != nil {
+		return false, err
+	}
+	if err := s.dir.replace(leaseName(r.Key), data); err != nil {
+		return false, err
+	}
+	return true, s.dir.sync()
+}
