@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,10 +53,9 @@ func TestAConfigIsItsOptions(t *testing.T) {
 			Key: "other", TTL: time.Minute, Heartbeat: 30 * time.Second, ReleaseTimeout: time.Second, TeardownTimeout: 2 * time.Second,
 			RenewRetry: true, TokenName: "t", HolderName: "h", Label: "l",
 		}))
-		renewals := 0
+		var renewals atomic.Int32
 		store.renew = func() error {
-			renewals++
-			if renewals == 1 {
+			if renewals.Add(1) == 1 {
 				return errBody // tried again
 			}
 			return nil
@@ -71,13 +71,13 @@ func TestAConfigIsItsOptions(t *testing.T) {
 				t.Errorf("the lease lasts %v", left)
 			}
 			time.Sleep(30*time.Second - 1)
-			if renewals != 0 {
+			if renewals.Load() != 0 {
 				t.Error("it was renewed early")
 			}
 			time.Sleep(20 * time.Second)
 		}))
-		if lock.Key() != "other" || store.labels[0] != "l" || renewals != 2 {
-			t.Errorf("key %q, label %q, %d renewals", lock.Key(), store.labels[0], renewals)
+		if lock.Key() != "other" || store.labels[0] != "l" || renewals.Load() != 2 {
+			t.Errorf("key %q, label %q, %d renewals", lock.Key(), store.labels[0], renewals.Load())
 		}
 	})
 }

@@ -75,20 +75,13 @@ func durationFromString(from, to reflect.Type, data any) (any, error) {
 	return time.ParseDuration(text)
 }
 
-// wants says what a value of the field called name looks like.
+// wants says what a value of the field called name, which is known, looks like.
 func wants(name string) string {
-	t := reflect.TypeFor[Config]()
-	for i := range t.NumField() {
-		f := t.Field(i)
-		switch {
-		case f.Tag.Get("mapstructure") != name:
-		case f.Type == reflect.TypeFor[time.Duration]():
-			return `must be a duration with a unit, such as "30s"`
-		default:
-			return "must be a " + f.Type.String()
-		}
+	t := reflect.TypeFor[Config]().Field(slices.Index(knownNames(), name)).Type
+	if t == reflect.TypeFor[time.Duration]() {
+		return `must be a duration with a unit, such as "30s"`
 	}
-	return "is unknown"
+	return "must be a " + t.String()
 }
 
 func knownNames() []string {

@@ -57,6 +57,7 @@ func (j *journal) expect(t *testing.T, want ...string) {
 type spyStore struct {
 	*fxlock.MemoryStore
 	journal *journal
+	down    error                                           // every acquisition fails with it
 	acquire func(lockfx.Grant, error) (lockfx.Grant, error) // changes the answer
 	renew   func() error                                    // instead of the answer
 	release func() (bool, error)                            // instead of the answer
@@ -69,6 +70,9 @@ func newSpyStore(j *journal) *spyStore {
 
 func (s *spyStore) Acquire(ctx context.Context, k string, d time.Duration) (lockfx.Grant, error) {
 	s.labels = append(s.labels, lockfx.LabelFrom(ctx))
+	if s.down != nil {
+		return lockfx.Grant{}, s.down
+	}
 	grant, err := s.MemoryStore.Acquire(ctx, k, d)
 	if s.acquire != nil {
 		grant, err = s.acquire(grant, err)

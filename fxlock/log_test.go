@@ -40,7 +40,7 @@ func TestEveryTransitionIsLoggedAndObserved(t *testing.T) {
 		},
 		"an outage": {
 			do: func(t *testing.T, lock *fxlock.Lock, store *spyStore) {
-				store.acquire = func(lockfx.Grant, error) (lockfx.Grant, error) { return lockfx.Grant{}, errBody }
+				store.down = errBody
 				wantIs(t, lock.Run(t.Context(), pause), lockfx.ErrStore)
 			},
 			want: []string{"warn failed error reason=store error", "info disposed"},
@@ -254,7 +254,7 @@ func TestALockIsSilentWithoutALogger(t *testing.T) {
 			store := newSpyStore(new(journal))
 			lock := lockIn(t, store, nil)
 			wantIs(t, lock.Run(t.Context(), func() { store.takeAway(t) }), lockfx.ErrLost)
-			store.acquire = func(lockfx.Grant, error) (lockfx.Grant, error) { return lockfx.Grant{}, errBody }
+			store.down = errBody
 			wantIs(t, lock.Run(t.Context(), func() {}), lockfx.ErrStore)
 		})
 	})

@@ -84,6 +84,7 @@ func TestAllFaultsOfAModuleAreToldAtOnce(t *testing.T) {
 		Input      func(context.Context, int) error
 		Bound      func(context.Context, lockfx.Token) error
 		Result     func(context.Context) (int, error)
+		Results    func(context.Context) (int, error)
 	)
 	line := here(1)
 	err := newErr(fxlock.Module("", nil,
@@ -98,6 +99,7 @@ func TestAllFaultsOfAModuleAreToldAtOnce(t *testing.T) {
 		fxlock.Body[Unnamed](rebuild), fxlock.Body[int](rebuild), fxlock.Body[Nightly](nil), fxlock.Body[Nightly](rebuild, nil),
 		fxlock.Body[NoContext](rebuild), fxlock.Body[NoError](rebuild), fxlock.Body[Variadic](rebuild), fxlock.Body[Twice](rebuild),
 		fxlock.Body[TwoContext](rebuild), fxlock.Body[Input](rebuild), fxlock.Body[Bound](rebuild), fxlock.Body[Result](rebuild),
+		fxlock.Body[Results](func() (string, error) { return "", nil }),
 		fxlock.Body[Nightly](func(error) error { return nil }),
 	))
 	wantIs(t, err, lockfx.ErrConfig)
@@ -143,6 +145,7 @@ func TestAllFaultsOfAModuleAreToldAtOnce(t *testing.T) {
 		"fxlock.Body[fxlock_test.Input](fxlock_test.rebuild): takes no int, which fxlock_test.Input has as an input",
 		"lockfx.Token is already bound by the run",
 		"func(lockfx.Token) error must return what fxlock_test.Result returns",
+		"func() (string, error) must return what fxlock_test.Results returns",
 		"body: error is an error, which no container holds",
 	)
 	if n := strings.Count(err.Error(), "lockfx.Token is already bound"); n != 2 { // once for PerRun, once for Bound
