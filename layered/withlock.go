@@ -64,8 +64,7 @@ func underLock[I, T any](
 	ctx context.Context, h *hold, visit *visit, c callbacks[I],
 	action func(context.Context, Call[I]) (T, error), res *Result[I, T],
 ) (ran bool, err error) {
-	ctx, h.lost = context.WithCancelCause(ctx)
-	defer h.lost(nil)
+	h.lost = visit.cancel // after a loss no callback runs that could miss ctx
 	defer func() { err = h.releaseAfter(err) }()
 
 	if err := h.enter(ctx, visit); err != nil {
