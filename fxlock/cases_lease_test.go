@@ -179,7 +179,7 @@ func TestCase_L01_ReleaseOutlivesACancelledRequest(t *testing.T) {
 		lock := newLock(t, store)
 		ctx, cancel := context.WithCancel(t.Context())
 		err := lock.Run(ctx, func() error { cancel(); return ctx.Err() })
-		if err != context.Canceled || !store.free() {
+		if !identical(err, context.Canceled) || !store.free() {
 			t.Errorf("error %v, free %v", err, store.free())
 		}
 		j.expect(t, "acquire", "release")

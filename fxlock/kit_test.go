@@ -217,6 +217,9 @@ func wantIs(t *testing.T, err error, targets ...error) {
 	}
 }
 
+// identical reports whether err is want itself, and not something around it.
+func identical(err, want error) bool { return any(err) == any(want) }
+
 func noError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

@@ -105,7 +105,7 @@ func TestEveryTransitionIsLoggedAndObserved(t *testing.T) {
 				core, logs := observer.New(zapcore.DebugLevel)
 				var events []lockfx.Event
 				store := newSpyStore(new(journal))
-				opts := append(tt.opts, fxlock.WithKey("the-key"), fxlock.Observer(func(e lockfx.Event) { events = append(events, e) }))
+				opts := append(slices.Clip(tt.opts), fxlock.WithKey("the-key"), fxlock.Observer(func(e lockfx.Event) { events = append(events, e) }))
 				var lock *fxlock.Lock
 				app := fx.New(fx.NopLogger, fx.Supply(zap.New(core)), fx.Populate(&lock),
 					fxlock.Module(key, append(opts, fxlock.WithStore(sameKey{store}))...))

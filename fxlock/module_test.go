@@ -42,11 +42,6 @@ func TestTwoLocksInOneApplication(t *testing.T) {
 func TestPrivateLocksOfTwoFeatures(t *testing.T) {
 	type First func(context.Context) error
 	type Second func(context.Context) error
-	type Handlers struct {
-		fx.Out
-		First  First  `name:"handler"`
-		Second Second `name:"handler2"`
-	}
 	store := fxlock.NewMemoryStore()
 	seen := map[string]int{}
 	feature := func(name string, handler any, body fxlock.Option) fx.Option {
@@ -96,10 +91,10 @@ func TestReplacingAnFBuildsNothingBehindIt(t *testing.T) {
 
 func TestReplacingTheStoreOfTheApplication(t *testing.T) {
 	var j journal
-	real := func() lockfx.Store { t.Error("the store was built"); return nil }
+	never := func() lockfx.Store { t.Error("the store was built"); return nil }
 	spy := newSpyStore(&j)
 	var lock *fxlock.Lock
-	started(t, fx.Provide(real), fx.Populate(&lock), fxlock.Module(key, fxlock.StoreFromGraph()),
+	started(t, fx.Provide(never), fx.Populate(&lock), fxlock.Module(key, fxlock.StoreFromGraph()),
 		fx.Replace(fx.Annotate(spy, fx.As(new(lockfx.Store)))))
 	must(t, lock.Run(t.Context(), func() { j.add("body") }))
 	j.expect(t, "acquire", "body", "release")
@@ -132,7 +127,7 @@ func TestReplacingTheLock(t *testing.T) {
 	var nightly Nightly
 	started(t, fx.Populate(&nightly),
 		fxlock.Module(key, fxlock.StoreFrom(func() lockfx.Store { t.Error("the store was built"); return nil }),
-			fxlock.Body[Nightly](func(token lockfx.Token) error { j.add("body"); return nil })),
+			fxlock.Body[Nightly](func(lockfx.Token) error { j.add("body"); return nil })),
 		fx.Replace(fx.Annotate(other, fx.ResultTags(`name:"nightly"`))))
 	must(t, nightly(t.Context()))
 	j.expect(t, "acquire", "body", "release")
@@ -142,7 +137,7 @@ func TestReplacingTheLock(t *testing.T) {
 func TestOneOptionServesManyApplications(t *testing.T) {
 	store := fxlock.NewMemoryStore()
 	module := fxlock.Module(key, fxlock.WithStore(store), fxlock.PerRun(newWriter),
-		fxlock.Body[Nightly](func(db *DB, w *Writer) error { return nil }))
+		fxlock.Body[Nightly](func(*DB, *Writer) error { return nil }))
 	for range 2 {
 		t.Run("", func(t *testing.T) {
 			var a, b Nightly

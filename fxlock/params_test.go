@@ -98,7 +98,7 @@ func TestSoftGroupsAndOptionalValues(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var nightly Nightly
-			more := append(tt.more, fx.Provide(func() out { return out{DB: newDB(), Route: "/soft"} }), fx.Populate(&nightly))
+			more := append(slices.Clip(tt.more), fx.Provide(func() out { return out{DB: newDB(), Route: "/soft"} }), fx.Populate(&nightly))
 			lockIn(t, fxlock.NewMemoryStore(), options(fxlock.Body[Nightly](func(p in) error {
 				if len(p.Soft) != tt.want {
 					t.Errorf("the soft group is %v, want %d elements", p.Soft, tt.want)

@@ -106,7 +106,7 @@ func TestScopeSaysWhatItCanNotDo(t *testing.T) {
 			}
 		})
 	}
-	if err := inScope(lock, func(s *fxlock.Scope) error { return s.Invoke(func() error { return errBody }) }); err != errBody {
+	if err := inScope(lock, func(s *fxlock.Scope) error { return s.Invoke(func() error { return errBody }) }); !identical(err, errBody) {
 		t.Errorf("the error of the function is %v, want it as it is", err)
 	}
 }

@@ -104,7 +104,7 @@ func TestABodysFuncTypeTakesInputsAndReturnsValues(t *testing.T) {
 			t.Errorf("count = %d, %v, want %d", n, err, 3*times)
 		}
 	}
-	if n, err := count(t.Context(), "other", 1); n != -1 || err != errBody {
+	if n, err := count(t.Context(), "other", 1); n != -1 || !identical(err, errBody) {
 		t.Errorf("count = %d, %v, want what the body returned", n, err)
 	}
 }
@@ -159,7 +159,7 @@ func TestAFaultyBodyIsRefusedBeforeTheLockIsTaken(t *testing.T) {
 		"option of Do":  {lock.Do(ctx, func(context.Context, lockfx.Holder) error { return nil }, nil), "run option 1 is nil"},
 		"bad parameter": {lock.Run(ctx, func(struct {
 			fx.In
-			hidden int //nolint:unused // an unexported field is what dig refuses
+			hidden int
 		}) {
 		}), "unexported fields not allowed"},
 		"two kinds of faults": {lock.Run(ctx, func(*DB, *Writer) {}), "*fxlock_test.Writer does not reach the run"},

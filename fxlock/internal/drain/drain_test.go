@@ -24,7 +24,7 @@ func TestAClosedGateLetsNobodyInUntilItOpens(t *testing.T) {
 	if err := g.Close(t.Context(), errClosed); err != nil {
 		t.Errorf("closing an empty gate: %v", err)
 	}
-	if ctx, leave, err := g.Enter(t.Context()); ctx != nil || leave != nil || err != errClosed {
+	if ctx, leave, err := g.Enter(t.Context()); ctx != nil || leave != nil || !errors.Is(err, errClosed) {
 		t.Errorf("entered a closed gate: %v", err)
 	}
 	g.Open()
@@ -49,7 +49,7 @@ func TestClosingCancelsWithTheCauseAndWaits(t *testing.T) {
 			}
 			go func() {
 				<-ctx.Done()
-				if cause := context.Cause(ctx); cause != errClosed {
+				if cause := context.Cause(ctx); !errors.Is(cause, errClosed) {
 					t.Errorf("the cause is %v", cause)
 				}
 				time.Sleep(time.Duration(i) * time.Second)
@@ -76,7 +76,7 @@ func TestClosingWaitsNoLongerThanItsContext(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errLate)
 		defer cancel()
-		if err := g.Close(ctx, errClosed); err != errLate {
+		if err := g.Close(ctx, errClosed); !errors.Is(err, errLate) {
 			t.Errorf("closed with %v", err)
 		}
 		g.Open() // again, while the first call is still inside
@@ -101,7 +101,7 @@ func TestACallEndsWithItsCaller(t *testing.T) {
 	}
 	defer leave()
 	cancel(errLate)
-	if cause := context.Cause(ctx); cause != errLate {
+	if cause := context.Cause(ctx); !errors.Is(cause, errLate) {
 		t.Errorf("the cause is %v", cause)
 	}
 }

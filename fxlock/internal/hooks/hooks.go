@@ -136,7 +136,7 @@ func (l *Lifecycle) stopAll(ctx context.Context) (err error) {
 			done = true
 			return err
 		}
-		err = errors.Join(err, contain("OnStop", ctx, h.OnStop))
+		err = errors.Join(err, contain(ctx, "OnStop", h.OnStop))
 	}
 }
 
@@ -162,10 +162,10 @@ func start(ctx context.Context, h fx.Hook) error {
 	if cause := context.Cause(ctx); cause != nil && h.OnStart != nil {
 		return cause
 	}
-	return contain("OnStart", ctx, h.OnStart)
+	return contain(ctx, "OnStart", h.OnStart)
 }
 
-func contain(what string, ctx context.Context, f func(context.Context) error) (err error) {
+func contain(ctx context.Context, what string, f func(context.Context) error) (err error) {
 	if f == nil {
 		return nil
 	}
