@@ -74,8 +74,8 @@
 // and key. The poll layer's directory has the suffix ".lock". [LockFile] tells the
 // path, and [WithFile] sets it, so that other programs can lock the same:
 //
-//	flock /run/reports.lock rsync ...           excludes WithFile("/run/reports.lock")
-//	lockfile.lock("/run/reports")               excludes the poll layer of WithFile("/run/reports")
+//	flock /run/backup rsync ...         excludes the flock layer of WithFile("/run/backup")
+//	lockfile.lock("/run/reports")       excludes the poll layer of WithFile("/run/reports")
 //
 // A lock file is 0600, is never removed and says nothing by being there: after a crash
 // the kernel has unlocked it. Removing one by hand is safe while nobody holds it. A

@@ -8,8 +8,8 @@ import (
 	"github.com/lockfx/lockfx"
 )
 
-// ErrLockUnavailable: the poll layer is On, flock is held, and yet another holds the
-// directory of the poll layer. Flock has already put all who use it in order, so
+// ErrLockUnavailable says that the poll layer is On, flock is held, and yet another
+// holds the directory of the poll layer. Flock has already put all who use it in order, so
 // this one does not use it, and waiting for it could last for ever.
 var ErrLockUnavailable = errors.New("lock unavailable")
 

@@ -61,7 +61,7 @@ func WithOnCheckFailed[I any](notify func(ctx context.Context, call Call[I]) err
 }
 
 func callback[I any](name string, isNil bool, set func(*settings)) Option {
-	text := func() string { return call(name, fmt.Sprintf("func of %T", *new(Call[I]))) }
+	text := func() string { return call(name, fmt.Sprintf("func of %T", Call[I]{})) }
 	return option{text, func(s *settings) {
 		if isNil {
 			s.fault(text(), "must not be nil")

@@ -116,7 +116,7 @@ func (a *actor) kill() {
 }
 
 func (a *actor) wait() {
-	for range a.lines { //nolint:revive // until the process has closed its output
+	for range a.lines { // until the process has closed its output
 	}
 	_ = a.cmd.Wait()
 }

@@ -192,7 +192,7 @@ func runCase(t *testing.T, modes [layers]Mode, tm timeoutCase, cond condition) {
 		free()
 	}
 	checkResult(t, want, tm, res, err)
-	checkInfo(t, modes, cond, path, want, res.Lock)
+	checkInfo(t, modes, path, want, res.Lock)
 	checkCalls(t, modes, want, seen, res.Lock)
 }
 
@@ -225,7 +225,7 @@ func checkResult(t *testing.T, want expected, tm timeoutCase, res Result[string,
 	}
 }
 
-func checkInfo(t *testing.T, modes [layers]Mode, cond condition, path string, want expected, got Info) {
+func checkInfo(t *testing.T, modes [layers]Mode, path string, want expected, got Info) {
 	t.Helper()
 	info := Info{Namespace: "product", Key: "k", Waited: got.Waited}
 	if modes[LayerFlock] != Off || modes[LayerPoll] != Off {

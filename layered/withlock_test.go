@@ -223,7 +223,7 @@ func TestLossOfThePollLayerCancelsTheAction(t *testing.T) {
 
 func TestAllFaultsAreReportedAtOnce(t *testing.T) {
 	type input struct{ hidden int }
-	_, err := WithLock[input, int](t.Context(), input{}, nil,
+	_, err := WithLock[input, int](t.Context(), input{hidden: 1}, nil,
 		WithDir(""), WithFile("a\x00b"), WithTimeout(-time.Second), WithTimeoutResult(-1), WithStale(time.Second),
 		WithScope(Scope{Memory: Auto, Poll: 9}), WithLocker(nil), nil,
 		WithPredicate(func(context.Context, Call[string]) (bool, error) { return true, nil }),
@@ -309,8 +309,12 @@ func TestHashOfTheInput(t *testing.T) {
 	round.Next = round
 	type hidden struct{ a int }
 	for _, bad := range []any{
-		func() {}, make(chan int), math.NaN(), round, struct{ F func() }{}, hidden{1},
-		[]any{hidden{}}, map[string]any{"k": &hidden{}}, struct{ In hidden }{},
+		func() {}, make(chan int), math.NaN(), round,
+		struct{ F func() }{},
+		hidden{1},
+		[]any{hidden{}},
+		map[string]any{"k": &hidden{}},
+		struct{ In hidden }{},
 	} {
 		if key, err := hashInput(bad); err == nil {
 			t.Errorf("%T has the key %s", bad, key)
