@@ -31,8 +31,9 @@ type Config struct {
 	OnLost func(lockfx.Reason)
 	// Observers receive every event, in order. They and OnLost are called outside
 	// every mutex, one at a time, and their panics are contained. They may use the
-	// lock, and OnLost may call Dispose. A callback that is told of an acquisition
-	// must not wait for the run that it is for: its body starts afterwards.
+	// lock, and OnLost may call Dispose. But none may wait for a run whose own
+	// goroutine is calling it: when told of the acquisition, or of what came out of
+	// a Tick that the body made.
 	Observers []func(lockfx.Event)
 	// Last is the token that the next one must exceed: that of an earlier machine
 	// of the same lock.
