@@ -13,7 +13,7 @@ require (
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/lockfx/lockfx v0.1.0
 	github.com/lockfx/lockfx/etcdstore v0.1.0
-	github.com/lockfx/lockfx/pgstore v0.0.0-00010101000000-000000000000
+	github.com/lockfx/lockfx/pgstore v0.1.0
 	github.com/lockfx/lockfx/redisstore v0.1.0
 	github.com/redis/go-redis/v9 v9.22.0
 	go.etcd.io/etcd/client/v3 v3.7.3
