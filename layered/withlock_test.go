@@ -191,6 +191,26 @@ func TestDeadContextRunsNothing(t *testing.T) {
 	p.allFree()
 }
 
+// Cancelled in a check, the call goes no further, even without a layer to wait for.
+func TestContextThatEndsInACheckRunsNothing(t *testing.T) {
+	for _, at := range []State{StatePredicateBefore, StatePredicateAfter} {
+		gone := errors.New("gone")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		_, err := WithLock(ctx, "in", func(context.Context, Call[string]) (int, error) {
+			t.Error("the action ran")
+			return 0, nil
+		}, WithKey("k"), onlyIn(), WithPredicate(func(_ context.Context, call Call[string]) (bool, error) {
+			if call.State == at {
+				cancel(gone)
+			}
+			return true, nil
+		}))
+		if !errors.Is(err, gone) || err.Error() != `acquire "k": gone` {
+			t.Errorf("%v: err = %v", at, err)
+		}
+	}
+}
+
 func TestLossOfThePollLayerCancelsTheAction(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

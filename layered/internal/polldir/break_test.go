@@ -48,10 +48,35 @@ func TestWaiterTakesALockTheMomentItIsStale(t *testing.T) {
 		start := time.Now()
 		l, err := new(Dirs).Lock(t.Context(), path, stale, unexpected(t))
 		must(t, err)
-		if waited := time.Since(start); waited < stale || waited > stale+settle+2*time.Millisecond {
+		if waited := time.Since(start); waited < stale+settle || waited > stale+settle+2*time.Millisecond {
 			t.Errorf("it waited for %v", waited)
 		}
 		must(t, l.Unlock())
+	})
+}
+
+// proper-lockfile saw the stale lock before we broke it, and removes ours for it.
+func TestRemovalRightAfterBreakingIsSeen(t *testing.T) {
+	path := lockPath(t)
+	synctest.Test(t, func(t *testing.T) {
+		leave(t, path, time.Hour)
+		var theirs atomic.Bool
+		got := make(chan *Lock)
+		go func() {
+			l, err := new(Dirs).Lock(t.Context(), path, stale, unexpected(t))
+			if err != nil || theirs.Load() {
+				t.Errorf("Lock = %v while they hold it: %v", err, theirs.Load())
+			}
+			got <- l
+		}()
+		time.Sleep(settle / 2)
+		must(t, os.Remove(path))
+		leave(t, path, -time.Millisecond)
+		theirs.Store(true)
+		time.Sleep(stale / 2)
+		theirs.Store(false)
+		must(t, os.Remove(path))
+		must(t, (<-got).Unlock())
 	})
 }
 
