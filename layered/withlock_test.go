@@ -159,7 +159,10 @@ func TestPanicAndGoexitGiveEverythingBack(t *testing.T) {
 func TestEndOfTheContextEndsTheWaitAtEveryLayer(t *testing.T) {
 	for l := range Layer(layers) {
 		opts, p := everything(t)
-		if l == LayerPoll {
+		switch l {
+		case LayerFlock: // the end of a wait is no reason to skip it
+			opts = append(opts, WithScope(Scope{Flock: Auto, Poll: Auto}))
+		case LayerPoll:
 			opts = append(opts, onlyIn(LayerPoll))
 		}
 		free := p.contend(l)
@@ -200,6 +203,9 @@ func TestContextThatEndsInACheckRunsNothing(t *testing.T) {
 			t.Error("the action ran")
 			return 0, nil
 		}, WithKey("k"), onlyIn(), WithPredicate(func(_ context.Context, call Call[string]) (bool, error) {
+			if ctx.Err() != nil {
+				t.Errorf("%v ran", call.State)
+			}
 			if call.State == at {
 				cancel(gone)
 			}

@@ -97,6 +97,16 @@ func TestCase_H08_SecondContenderSparesTheFreshLock(t *testing.T) {
 	if !spares(func(path string, dead fs.FileInfo) error { return breakStale(path, dead, stale) }) {
 		t.Error("breaking a stale lock hit a fresh one")
 	}
+	// It looks before it moves: there is no place to move anything to.
+	if !spares(func(path string, dead fs.FileInfo) error {
+		err := moveAway(path, dead, filepath.Join(path, "none", "moved"))
+		if !errors.Is(err, fifo.ErrBusy) {
+			t.Errorf("moveAway = %v", err)
+		}
+		return err
+	}) {
+		t.Error("a fresh lock was hit")
+	}
 	// Paused after its second look, it moves the fresh lock, and has to put it back.
 	if !spares(func(path string, dead fs.FileInfo) error { return moveAside(path, dead, path+".moved") }) {
 		t.Error("a fresh lock was moved and not put back")
