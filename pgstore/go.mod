@@ -7,6 +7,7 @@ replace github.com/lockfx/lockfx => ../
 require (
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/lockfx/lockfx v0.1.0
+	go.uber.org/goleak v1.3.0
 )
 
 require (

@@ -54,14 +54,16 @@ func (n names) migrate(ctx context.Context, db DB) error {
 		return err
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // after a commit there is nothing to roll back
+	// One after another, and before anything is looked up: what a connection has
+	// looked up, it remembers.
+	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext('lockfx: migrate'))"); err != nil {
+		return err
+	}
 	exists, err := n.exists(ctx, tx)
 	if err != nil {
 		return err
 	}
 	if !exists {
-		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext('lockfx: migrate'))"); err != nil {
-			return err
-		}
 		if _, err := tx.Exec(ctx, n.schemaSQL(), pgx.QueryExecModeSimpleProtocol); err != nil {
 			return err
 		}

@@ -4,10 +4,10 @@
 set -euo pipefail
 
 # program:package of Debian. PostgreSQL keeps its programs out of PATH.
-wanted=(redis-server:redis-server redis-cli:redis-tools postgres:postgresql)
+wanted=(redis-server:redis-server redis-cli:redis-tools postgres:postgresql pgbouncer:pgbouncer)
 
 has() {
-  command -v "$1" >/dev/null || compgen -G "/usr/lib/postgresql/*/bin/$1" >/dev/null
+  command -v "$1" >/dev/null || [[ -x /usr/sbin/$1 ]] || compgen -G "/usr/lib/postgresql/*/bin/$1" >/dev/null
 }
 
 missing=()
