@@ -46,8 +46,8 @@ func TestAllFaultsOfTheOptionsAreReportedAtOnce(t *testing.T) {
 			t.Errorf("%q says nothing of %q", err, fault)
 		}
 	}
-	if _, again := New(nil, opts...); again == nil || again.Error() != err.Error() {
-		t.Errorf("New: %v, want %v", again, err)
+	if _, again := New(nil, opts...); again == nil || again.Error() != err.Error()+"; the pool must not be nil" {
+		t.Errorf("New: %v, want %v and the pool", again, err)
 	}
 	if again := Migrate(t.Context(), nil, opts...); again == nil || again.Error() != err.Error() {
 		t.Errorf("Migrate: %v, want %v", again, err)
@@ -71,9 +71,9 @@ func TestNamesAreQuoted(t *testing.T) {
 		`"Robert""; DROP"."a.b"`:  {WithSchema(`Robert"; DROP`), WithTable("a.b")},
 		`"ünïcode and a { brace"`: {WithTable("ünïcode and a { brace")},
 	} {
-		set, err := settle(opts)
-		if err != nil {
-			t.Fatal(err)
+		set, faults := settle(opts)
+		if faults != nil {
+			t.Fatal(faults)
 		}
 		if got := set.leases(); got != want {
 			t.Errorf("%s, want %s", got, want)
