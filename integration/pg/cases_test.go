@@ -151,3 +151,26 @@ func TestOddLabelsAreShownAsFarAsTheyCanBe(t *testing.T) {
 		}
 	}
 }
+
+// What renews and releases changes no index, so it costs no index entries and its old
+// versions go without a vacuum.
+func TestUpdatesStayInTheirPage(t *testing.T) {
+	e := over(t, shared(t), nil)
+	store, d := e.store(t), e.direct(t)
+	const rounds = 100
+	for range rounds {
+		token := grants(t, store, "nightly", time.Minute)
+		if ok, err := store.Renew(t.Context(), "nightly", token, time.Minute); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		if ok, err := store.Release(t.Context(), "nightly", token); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+	}
+	const counted = "FROM pg_stat_user_tables WHERE relname = $1"
+	d.until("n_tup_upd >= $2 - 1 "+counted, e.table, 3*rounds)
+	// One may come when the hour of forget_at turns.
+	if other := value[int64](d, "SELECT n_tup_upd - n_tup_hot_upd "+counted, e.table); other > 2 {
+		t.Errorf("%d of %d updates changed an index", other, 3*rounds)
+	}
+}

@@ -26,7 +26,7 @@ func bench(b *testing.B) *redis.Client {
 	if err != nil {
 		b.Fatal(err)
 	}
-	client := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	client := redis.NewClient(&redis.Options{Addr: s.Addr(), ContextTimeoutEnabled: true})
 	b.Cleanup(func() {
 		_ = client.Close()
 		s.Stop()
@@ -149,7 +149,7 @@ func BenchmarkHandOff(b *testing.B) {
 func handOff(b *testing.B, receiver func(context.Context, *redis.PubSub) func()) {
 	b.Helper()
 	client := bench(b)
-	other := redis.NewClient(&redis.Options{Addr: client.Options().Addr})
+	other := redis.NewClient(&redis.Options{Addr: client.Options().Addr, ContextTimeoutEnabled: true})
 	defer other.Close() //nolint:errcheck // the end of the benchmark
 	holder, waiter := benchStore(b, client), benchStore(b, other)
 	ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
