@@ -92,8 +92,12 @@ func TestChannels(t *testing.T) {
 	long := strings.Repeat("x", 53)
 	seen := map[string]names{}
 	for _, n := range []names{
-		{table: "lockfx_leases"}, {schema: "app", table: "lockfx_leases"}, {table: long}, {schema: "app", table: long},
-		{schema: strings.Repeat("x", 63), table: long}, {table: strings.Repeat("x", 52) + "y"},
+		{table: "lockfx_leases"},
+		{schema: "app", table: "lockfx_leases"},
+		{table: long},
+		{schema: "app", table: long},
+		{schema: strings.Repeat("x", 63), table: long},
+		{table: strings.Repeat("x", 52) + "y"},
 	} {
 		c := n.channel()
 		if other, taken := seen[c]; taken || len(c) > maxName || !strings.HasPrefix(c, "lockfx:") {

@@ -136,10 +136,10 @@ func TestCase_T07_AKeyThatIsTooLongIsRefusedWithTheRule(t *testing.T) {
 // A label is for people: none is a reason to grant nothing.
 func TestOddLabelsAreShownAsFarAsTheyCanBe(t *testing.T) {
 	for label, want := range map[string]string{
-		"a\x00b\xff":              "ab",
-		strings.Repeat("é", 150):  strings.Repeat("é", 100),
-		"'; DROP TABLE x; -- $1 ": "'; DROP TABLE x; -- $1 ",
-		"":                        "",
+		"a\x00b\xff":             "ab",
+		strings.Repeat("é", 150): strings.Repeat("é", 100),
+		"'; DROP TABLE x; -- $1": "'; DROP TABLE x; -- $1",
+		"":                       "",
 	} {
 		store := over(t, shared(t), nil).store(t)
 		g, err := store.Acquire(lockfx.WithLabel(t.Context(), label), "nightly", time.Minute)
@@ -155,6 +155,7 @@ func TestOddLabelsAreShownAsFarAsTheyCanBe(t *testing.T) {
 // What renews and releases changes no index, so it costs no index entries and its old
 // versions go without a vacuum.
 func TestUpdatesStayInTheirPage(t *testing.T) {
+	t.Parallel() // the server takes its time to count
 	e := over(t, shared(t), nil)
 	store, d := e.store(t), e.direct(t)
 	const rounds = 100
