@@ -81,8 +81,14 @@ func TestSweepKeepsATokenThatTheMarkLacks(t *testing.T) {
 func TestSweepIsBounded(t *testing.T) {
 	s, c, dir := newStore(t)
 	const files = 3 * filestore.SweepAtMost
+	grant(t, s, "nightly", time.Minute) // makes the mark, whose token covers those below
 	for i := range files {
-		release(t, s, fmt.Sprint(i), grant(t, s, fmt.Sprint(i), time.Minute), true)
+		r := filestore.Lease{Key: fmt.Sprint(i), Token: 1, Ends: c.now()}
+		data, err := filestore.SealLease(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, dir, filestore.LeaseName(r.Key), data)
 	}
 	c.advance(filestore.SweepAge + filestore.SweepEvery)
 	for call := 1; ; call++ {

@@ -349,7 +349,7 @@ func (d deaf) Watch(context.Context, string) (<-chan struct{}, func(), error) {
 
 func TestWatchMissesNoRelease(t *testing.T) {
 	s := open(t, newDir(t))
-	if err := missedWakeUp(s, 2_000, wakes); err != nil {
+	if err := missedWakeUp(s, 1_000, wakes); err != nil {
 		t.Error(err)
 	}
 	if missedWakeUp(deaf{s}, 10, signalled) == nil {
