@@ -34,12 +34,16 @@
 // # Acquisitions whose outcome is unknown
 //
 // Each acquisition carries a random tag. If its context ends or its connection breaks
-// before the answer is there, the lease may have been granted. A connection that
-// broke is worth one more try, with the same tag, which finds the lease if there is
-// one. Otherwise the acquisition is undone: on another connection, on a context of
-// its own, for at most 10 s, of which the call itself waits for 50 ms. Undoing frees
-// the lease of that tag if there is one, and leaves the tag in the row, so that a
-// request which is still on its way and arrives later is not granted.
+// before the answer is there, the lease may have been granted. It is then undone, on
+// another connection: that frees the lease of the tag if there is one, and leaves the
+// tag in the row, so that a request which is still on its way and arrives later is
+// not granted.
+//
+// If it was the connection that broke, the acquisition is then tried once more, as a
+// new one. If it was the context that ended, undoing goes on for at most 10 s on a
+// context of its own, of which the call itself waits for 50 ms. Renewals are simply
+// sent again when the connection breaks; a release is not, and its error says that
+// the outcome is unknown.
 //
 // # Rows of unused keys
 //

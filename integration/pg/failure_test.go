@@ -50,7 +50,7 @@ func TestLeasesOutliveAKilledServer(t *testing.T) {
 }
 
 // An administrator ends the connection while the server works on a call.
-func TestATerminatedCallIsSentAgainWhereThatIsHarmless(t *testing.T) {
+func TestATerminatedCallIsTriedAgainWhereThatIsHarmless(t *testing.T) {
 	e := over(t, shared(t), nil)
 	store, d := e.store(t), e.direct(t)
 	terminated := func(call func() (bool, error)) (bool, error) {
@@ -143,6 +143,24 @@ func TestCase_A02_LostRepliesAreUndoneWithAPoolOfOne(t *testing.T) {
 		t.Fatalf("%d leases; the request should have arrived", held)
 	}
 	heal()
+	d.until("NOT EXISTS (SELECT FROM LEASES WHERE key = 'nightly' AND expires > clock_timestamp())")
+}
+
+// The answer is lost, the connection breaks, and there is no other for a while. Nobody
+// holds the lease that was granted: the call is an error.
+func TestCase_A02_AGrantThatNobodyHeardOfIsUndone(t *testing.T) {
+	e := over(t, shared(t), nil)
+	store, d := e.store(t), e.direct(t)
+	grants(t, store, "warm", time.Minute)
+	healReplies := e.proxy.Inflict(proxy.LoseReplies)
+	acquired := start(func() (lockfx.Grant, error) { return store.Acquire(context.Background(), "nightly", time.Hour) })
+	d.until("EXISTS (SELECT FROM LEASES WHERE key = 'nightly' AND expires > clock_timestamp())")
+	heal := e.proxy.Inflict(proxy.Drop)
+	if got := <-acquired; got.value.OK || !errors.Is(got.err, lockfx.ErrStore) {
+		t.Errorf("%+v, %v; want an error that matches lockfx.ErrStore", got.value, got.err)
+	}
+	heal()
+	healReplies()
 	d.until("NOT EXISTS (SELECT FROM LEASES WHERE key = 'nightly' AND expires > clock_timestamp())")
 }
 
