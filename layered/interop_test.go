@@ -13,23 +13,15 @@ import (
 	"github.com/lockfx/lockfx"
 )
 
-// tool returns the path of a program that a test needs. Where the tests have to run,
-// a missing one is a fault.
+// tool returns the path of a program that a test shares locks with. There is no
+// substitute for the real one, so a missing one is a fault.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
-		missing(t, err)
+		t.Fatalf("%v; scripts/install-servers.sh installs it", err)
 	}
 	return path
-}
-
-func missing(t *testing.T, reason any) {
-	t.Helper()
-	if os.Getenv("CI") == "true" {
-		t.Fatal(reason)
-	}
-	t.Skip("not run, and a fault with CI=true: ", reason)
 }
 
 func TestInteropWithFlock(t *testing.T) {
@@ -104,7 +96,7 @@ func newNode(t *testing.T) node {
 	install := exec.Command(npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
 	install.Dir = dir
 	if out, err := install.CombinedOutput(); err != nil {
-		missing(t, "npm ci: "+err.Error()+"\n"+string(out))
+		t.Fatalf("npm ci: %v\n%s", err, out)
 	}
 	return node{t, dir, "", 2 * time.Second}
 }
