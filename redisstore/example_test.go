@@ -45,7 +45,7 @@ func NewReports(lock *fxlock.Lock) *Reports { return &Reports{lock} }
 
 // Nightly writes the report unless another instance is at it.
 func (r *Reports) Nightly(ctx context.Context) error {
-	return r.lock.Run(ctx, func(ctx context.Context, fence lockfx.Token) error {
+	return r.lock.Run(ctx, func(_ context.Context, fence lockfx.Token) error {
 		fmt.Println("the report, fenced by", fence)
 		return nil
 	})

@@ -38,9 +38,21 @@ func TestGoodRepliesAreRead(t *testing.T) {
 // Whatever is not exactly an answer is an error: no grant, no refusal, no lease.
 func TestBadRepliesAreNoAnswers(t *testing.T) {
 	bad := []any{
-		nil, "OK", int64(1), 1.0, true, []any{nil}, []any{int64(1)}, []any{int64(1), int64(7)}, []any{int64(1), "0"},
-		[]any{int64(1), "-1"}, []any{int64(1), "1.8e+15"}, []any{int64(1), ""}, []any{int64(1), "7", "x"}, []any{"1", "7"},
-		[]any{int64(2), "7"}, []any{int64(0), nil, "5"}, []any{int64(0), "a", "0"}, []any{int64(0), "a"}, []any{true, "7"},
+		nil, "OK", int64(1), 1.0, true,
+		[]any{nil},
+		[]any{int64(1)},
+		[]any{int64(1), int64(7)},
+		[]any{int64(1), "0"},
+		[]any{int64(1), "-1"},
+		[]any{int64(1), "1.8e+15"},
+		[]any{int64(1), ""},
+		[]any{int64(1), "7", "x"},
+		[]any{"1", "7"},
+		[]any{int64(2), "7"},
+		[]any{int64(0), nil, "5"},
+		[]any{int64(0), "a", "0"},
+		[]any{int64(0), "a"},
+		[]any{true, "7"},
 	}
 	for _, reply := range bad {
 		if g, err := grantOf(reply); g != (lockfx.Grant{}) || !errors.Is(err, lockfx.ErrBadGrant) {

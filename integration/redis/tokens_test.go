@@ -156,6 +156,9 @@ func TestCase_T03_AnUnusedKeyCostsNothingAfterAWhile(t *testing.T) {
 	}
 	token := granted(t, s, time.Hour)
 	remembered(time.Hour + memory)
+	if kept := client.HGet(t.Context(), e.recordOf(key), "kept").Val(); kept == "" {
+		t.Error("the record does not say how long it is kept")
+	}
 	if ok, err := s.Renew(t.Context(), key, token, 9*time.Hour); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
