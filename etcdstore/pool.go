@@ -78,9 +78,7 @@ func (s *Store) ready(seconds int64) (lease, bool) {
 	}
 	seconds = max(seconds, s.minimum.Load())
 	l, ok, unfit := s.pool.take(seconds)
-	for _, u := range unfit {
-		s.discard(context.Background(), u.id)
-	}
+	s.discardAll(unfit)
 	if !ok && s.pool.filler.TryLock() {
 		s.tasks.run(func() {
 			defer s.pool.filler.Unlock()
@@ -93,7 +91,7 @@ func (s *Store) ready(seconds int64) (lease, bool) {
 // fill grants leases until the pool is full or etcd does not answer.
 func (s *Store) fill(seconds int64) {
 	for s.pool.short(seconds) {
-		ctx, cancel := bounded(context.Background())
+		ctx, cancel := s.bounded(context.Background(), patience)
 		l, err := s.grant(ctx, seconds)
 		cancel()
 		if err != nil {
@@ -110,5 +108,11 @@ func (s *Store) fill(seconds int64) {
 func (s *Store) giveBack(ctx context.Context, l lease) {
 	if !s.pool.put(l) {
 		s.discard(ctx, l.id)
+	}
+}
+
+func (s *Store) discardAll(leases []lease) {
+	for _, l := range leases {
+		s.discard(context.Background(), l.id)
 	}
 }

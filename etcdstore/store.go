@@ -73,7 +73,7 @@ func (s *Store) Acquire(ctx context.Context, key string, ttl time.Duration) (loc
 	if err := check(ctx, "acquire", key, checkTTL(ttl)); err != nil {
 		return lockfx.Grant{}, err
 	}
-	call, cancel := bounded(ctx)
+	call, cancel := s.bounded(ctx, patience)
 	defer cancel()
 	grant, err := s.acquire(call, nameOf(s.prefix, key), secondsOf(ttl))
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *Store) Renew(ctx context.Context, key string, token lockfx.Token, ttl t
 	if !token.Valid() {
 		return false, nil
 	}
-	call, cancel := bounded(ctx)
+	call, cancel := s.bounded(ctx, patience)
 	defer cancel()
 	ok, err := s.renew(call, hold{nameOf(s.prefix, key), token}, secondsOf(ttl))
 	if err != nil {
@@ -183,7 +183,7 @@ func (s *Store) Release(ctx context.Context, key string, token lockfx.Token) (bo
 	if !token.Valid() {
 		return false, nil
 	}
-	call, cancel := bounded(ctx)
+	call, cancel := s.bounded(ctx, patience)
 	defer cancel()
 	ok, err := s.release(call, hold{nameOf(s.prefix, key), token})
 	if err != nil {
