@@ -51,7 +51,7 @@ func New(client *clientv3.Client, opts ...Option) (*Store, error) {
 		return nil, fmt.Errorf("etcdstore: %w: the client must not be nil, and must be one that clientv3.New made", lockfx.ErrConfig)
 	}
 	s := &Store{client: client, leases: pb.NewLeaseClient(client.ActiveConnection()), prefix: settings.prefix}
-	s.pool.size = settings.pool
+	s.pool.ahead = settings.pool
 	s.hub = hub{tasks: &s.tasks, open: s.watchEnds}
 	return s, nil
 }

@@ -28,20 +28,24 @@ func TestWhatEachOperationSends(t *testing.T) {
 	s, w := e.wired(t)
 	other := e.store(t)
 	var token lockfx.Token
-	sends(t, w, "an acquisition", map[string]int{"LeaseGrant": 1, "Txn": 1}, func() { token = granted(t, s, key, time.Minute) })
+	sends(t, w, "the first acquisition", map[string]int{"LeaseGrant": 1, "Txn": 1}, func() { token = granted(t, s, key, time.Minute) })
 	sends(t, w, "a renewal", map[string]int{"Range": 1, "LeaseKeepAlive": 1}, func() { renew(t, s, key, token, time.Minute, true) })
-	sends(t, w, "a release", map[string]int{"Txn": 1, "LeaseRevoke": 1}, func() { release(t, s, key, token, true); closed(t, s) })
+	sends(t, w, "a release", map[string]int{"Txn": 1}, func() { release(t, s, key, token, true) })
+	sends(t, w, "the next acquisition", map[string]int{"LeaseKeepAlive": 1, "Txn": 1}, func() { token = granted(t, s, key, time.Minute) })
+	release(t, s, key, token, true)
+	sends(t, w, "an end", map[string]int{"LeaseRevoke": 1}, func() { closed(t, s) })
 
 	token = granted(t, other, key, time.Minute)
 	sends(t, w, "a renewal of what another handle took", map[string]int{"Range": 1, "LeaseKeepAlive": 1}, func() { renew(t, s, key, token, time.Minute, true) })
 	sends(t, w, "a renewal with a foreign token", map[string]int{"Range": 1}, func() { renew(t, s, key, token+1, time.Minute, false) })
-	sends(t, w, "a refusal", map[string]int{"LeaseGrant": 1, "Txn": 1, "LeaseTimeToLive": 1, "LeaseRevoke": 1}, func() { refused(t, s, key); closed(t, s) })
+	sends(t, w, "a refusal", map[string]int{"LeaseGrant": 1, "Txn": 1, "LeaseTimeToLive": 1}, func() { refused(t, s, key) })
+	sends(t, w, "the next refusal", map[string]int{"LeaseKeepAlive": 1, "Txn": 1, "LeaseTimeToLive": 1}, func() { refused(t, s, key) })
 	sends(t, w, "a look", map[string]int{"Range": 1, "LeaseTimeToLive": 1}, func() {
 		if _, err := s.Inspect(t.Context(), key); err != nil {
 			t.Error(err)
 		}
 	})
-	sends(t, w, "another ttl", map[string]int{"Range": 1, "LeaseKeepAlive": 1, "LeaseGrant": 1, "Txn": 1, "LeaseRevoke": 1}, func() {
+	sends(t, w, "another ttl", map[string]int{"Range": 1, "LeaseKeepAlive": 1, "LeaseGrant": 1, "Txn": 1, "LeaseRevoke": 2}, func() {
 		renew(t, s, key, token, time.Hour, true)
 		closed(t, s)
 	})
@@ -72,13 +76,23 @@ func TestAPoolSendsNothingMoreThanABarePairAndKeepsTheLeaseAlive(t *testing.T) {
 	}
 }
 
-// warm makes the store fill its pool with n leases of a minute.
+// warm makes the store fill its pool with n leases of a minute. Once the surplus one
+// is revoked, the pool is full.
 func warm(t testing.TB, s *etcdstore.Store, e *engine, n int) {
 	t.Helper()
-	release(t, s, "warm", granted(t, s, "warm", time.Minute), true)
 	raw := e.raw(t)
-	for len(leases(t, raw)) != n {
-		time.Sleep(5 * time.Millisecond)
+	token := granted(t, s, "warm", time.Minute)
+	leasesBecome(t, raw, n+1)
+	release(t, s, "warm", token, true)
+	leasesBecome(t, raw, n)
+}
+
+func leasesBecome(t testing.TB, c *clientv3.Client, n int) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); len(leases(t, c)) != n; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("leases %v, want %d", leases(t, c), n)
+		}
 	}
 }
 
@@ -92,10 +106,7 @@ func TestAPoolIsFilledAheadForThoseWhoHold(t *testing.T) {
 		}
 	})
 	granted(t, s, "one more", time.Minute)
-	raw := e.raw(t)
-	for len(leases(t, raw)) != 3+1+3 { // held, and ahead again
-		time.Sleep(5 * time.Millisecond)
-	}
+	leasesBecome(t, e.raw(t), 3+1+3) // held, and ahead again
 }
 
 func TestAPoolWhoseLeasesAreGoneIsNoFault(t *testing.T) {
@@ -115,14 +126,12 @@ func TestAPoolWhoseLeasesAreGoneIsNoFault(t *testing.T) {
 func TestAnUnusedPoolCostsNothing(t *testing.T) {
 	e := one(t, etcdstore.WithPool(2))
 	s, w := e.wired(t)
-	release(t, s, key, granted(t, s, key, time.Second), true)
-	time.Sleep(100 * time.Millisecond) // it fills
+	token := granted(t, s, key, 2*time.Second)
 	raw := e.raw(t)
-	sends(t, w, "an unused pool", nil, func() {
-		for len(leases(t, raw)) > 0 {
-			time.Sleep(50 * time.Millisecond)
-		}
-	})
+	leasesBecome(t, raw, 3)
+	release(t, s, key, token, true)
+	leasesBecome(t, raw, 2)
+	sends(t, w, "an unused pool", nil, func() { leasesBecome(t, raw, 0) })
 }
 
 // A key that its holder abandoned would live on for as long as a neighbour under the
