@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/lockfx/lockfx"
 )
 
 const (
@@ -71,10 +69,9 @@ func WithPool(n int) Option {
 	}}
 }
 
-// settle applies all options and reports all their faults.
-func settle(opts []Option) (settings, error) {
-	s := settings{prefix: defaultPrefix}
-	var faults []string
+// settle applies all options and returns all their faults.
+func settle(opts []Option) (s settings, faults []string) {
+	s.prefix = defaultPrefix
 	for i, opt := range opts {
 		if opt == nil {
 			faults = append(faults, fmt.Sprintf("option %d is nil", i+1))
@@ -84,8 +81,5 @@ func settle(opts []Option) (settings, error) {
 			faults = append(faults, opt.String()+": "+err.Error())
 		}
 	}
-	if faults != nil {
-		return s, fmt.Errorf("%w: %s", lockfx.ErrConfig, strings.Join(faults, "; "))
-	}
-	return s, nil
+	return s, faults
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -38,17 +39,16 @@ type Store struct {
 var _ lockfx.Store = (*Store)(nil)
 
 // New returns a store over client, which it never closes. It asks etcd nothing. The
-// error matches [lockfx.ErrConfig] and names all faults of the options; a nil client
-// is refused.
+// error matches [lockfx.ErrConfig] and names all faults; a nil client is one.
 //
 // The store uses the client's KV and Watcher, so a namespace put there applies.
 func New(client *clientv3.Client, opts ...Option) (*Store, error) {
-	settings, err := settle(opts)
-	if err != nil {
-		return nil, fmt.Errorf("etcdstore: %w", err)
-	}
+	settings, faults := settle(opts)
 	if client == nil || client.ActiveConnection() == nil {
-		return nil, fmt.Errorf("etcdstore: %w: the client must not be nil, and must be one that clientv3.New made", lockfx.ErrConfig)
+		faults = append(faults, "the client must be one that clientv3.New made")
+	}
+	if faults != nil {
+		return nil, fmt.Errorf("etcdstore: %w: %s", lockfx.ErrConfig, strings.Join(faults, "; "))
 	}
 	s := &Store{client: client, leases: pb.NewLeaseClient(client.ActiveConnection()), prefix: settings.prefix}
 	s.pool.ahead = settings.pool
@@ -101,8 +101,10 @@ func (s *Store) acquire(ctx context.Context, name string, seconds int64) (lockfx
 func (s *Store) claim(ctx context.Context, name string, l lease, alive <-chan kept) (lockfx.Grant, error) {
 	token, other, err := s.put(ctx, name, &l)
 	if alive != nil {
-		if k := <-alive; err == nil {
-			l.since, err = k.asked, k.err
+		k := <-alive
+		l.since, l.spoilt = k.asked, l.spoilt || k.err != nil
+		if err == nil && other == nil { // a refusal stands without it
+			err = k.err
 		}
 	}
 	switch {
