@@ -25,7 +25,7 @@ func crashAt(s *filestore.Store, n, bytes int, die func()) {
 			die()
 		}
 	}
-	s.OnStep(func(step string, file *os.File, data []byte) {
+	s.OnStep(func(_ string, file *os.File, data []byte) {
 		now()
 		for i := range data {
 			if _, err := file.WriteAt(data[i:i+1], int64(i)); err != nil {

@@ -20,8 +20,10 @@ func TestSweepKeepsWhatIsNeeded(t *testing.T) {
 	writeFile(t, dir, filestore.LeaseName("corrupt"), []byte("?"))
 	writeFile(t, dir, filestore.LeaseName("crashed")+".tmp", []byte("{"))
 	writeFile(t, dir, "README", []byte("no file of the store"))
-	c.advance(filestore.SweepAge + 2*time.Minute)
+	c.advance(filestore.SweepAge / 2)
 	release(t, s, "recent", grant(t, s, "recent", time.Minute), true)
+	c.advance(filestore.SweepAge/2 + 2*time.Minute)
+	grant(t, s, "now", time.Minute)
 
 	for file, want := range map[string]bool{
 		filestore.LeaseName("held for a day"):   true,

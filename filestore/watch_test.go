@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
+
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/filestore"
 )
@@ -268,6 +270,19 @@ func TestWatchIsLostWithTheDirectory(t *testing.T) {
 				t.Errorf("%s, directory %s: watch: %v", way, name, err)
 			}
 		}
+	}
+}
+
+// When the system's queue of news has overflowed, each record may have changed.
+func TestTooManyNews(t *testing.T) {
+	w := &fsnotify.Watcher{Events: make(chan fsnotify.Event), Errors: make(chan error, 1)}
+	w.Errors <- fsnotify.ErrEventOverflow
+	if name, ok := filestore.NextNews(w, "/locks"); name != "" || !ok {
+		t.Errorf("%q, %v; want news of anything", name, ok)
+	}
+	close(w.Errors)
+	if _, ok := filestore.NextNews(w, "/locks"); ok {
+		t.Error("there are no more news")
 	}
 }
 
