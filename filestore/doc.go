@@ -19,10 +19,10 @@
 //	  "content": {
 //	    "key": "nightly",
 //	    "held": true,
-//	    "token": "1798872245000000",
-//	    "previous": "1798785845000000",
+//	    "token": "1798872245004211",
+//	    "previous": "1798785845003907",
 //	    "holder": "web-1/4711/reports",
-//	    "ends": "2027-01-02T06:44:35.000000000Z"
+//	    "ends": "2027-01-02T06:44:35.004211Z"
 //	  },
 //	  "sha256": "…"
 //	}
@@ -84,7 +84,7 @@
 // There is nothing to recover after a restart of the process or of the host: leases
 // that have not expired hold, others are taken in one call.
 //
-// The record of a key stays when its lease is over, about 400 bytes in one block of the
+// The record of a key stays when its lease is over, about 300 bytes in one block of the
 // file system. An hour later it is removed, by some later acquisition of any key in the
 // directory: each looks at most at 1,024 files, once an hour, or more often if
 // there are more files. Its token lives on in the mark. What stays for ever is 18 files

@@ -26,7 +26,7 @@ func (s *Store) sweepIfDue(ctx context.Context) {
 		return
 	}
 	names, err := s.dir.names()
-	if err != nil {
+	if err != nil || len(names) == 0 { // all gone since
 		return
 	}
 	now, due := s.claimSweep(ctx, len(names))
