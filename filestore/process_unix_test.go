@@ -66,7 +66,7 @@ func TestOverlapOfProcessesIsNoticed(t *testing.T) {
 }
 
 func init() {
-	takeTurns := func(wrap func(lockfx.Store) lockfx.Store) func(dir, arg string) error {
+	takeTurns := func(wrap func(lockfx.Store) lockfx.Store, work func(resource) func()) func(dir, arg string) error {
 		return func(dir, arg string) error {
 			guarded, holds, _ := strings.Cut(arg, " ")
 			n, err := strconv.Atoi(holds)
@@ -78,16 +78,19 @@ func init() {
 				return err
 			}
 			for range n {
-				if err := hold(wrap(s), s, resource{guarded}, func() {}); err != nil {
+				if err := hold(wrap(s), s, resource{guarded}, work(resource{guarded})); err != nil {
 					return err
 				}
 			}
 			return s.Close(ctx)
 		}
 	}
-	parts["take turns"] = takeTurns(func(s lockfx.Store) lockfx.Store { return s })
-	parts["take turns by a phantom lock"] = takeTurns(func(lockfx.Store) lockfx.Store { return phantom{} })
-	parts["take turns with a stale token"] = takeTurns(func(s lockfx.Store) lockfx.Store { return staleTokens{s} })
+	honest := func(s lockfx.Store) lockfx.Store { return s }
+	atOnce := func(resource) func() { return func() {} }
+	parts["take turns"] = takeTurns(honest, atOnce)
+	parts["take turns with a stale token"] = takeTurns(func(s lockfx.Store) lockfx.Store { return staleTokens{s} }, atOnce)
+	// Who is inside stays until everybody has come, so that the overlap is no matter of luck.
+	parts["take turns by a phantom lock"] = takeTurns(func(lockfx.Store) lockfx.Store { return phantom{} }, resource.waitForAll)
 }
 
 // staleTokens hands out one token for all.

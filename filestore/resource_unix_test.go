@@ -4,10 +4,12 @@ package filestore_test
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -45,6 +47,19 @@ func (r resource) note(what string, token lockfx.Token) error {
 	}
 	_, err = fmt.Fprintf(f, "%s %d %d\n", what, token, os.Getpid())
 	return errors.Join(err, f.Close())
+}
+
+// waitForAll returns work that lasts until as many visits were begun as there are
+// processes.
+func (r resource) waitForAll() func() {
+	return func() {
+		for end := time.Now().Add(hangs); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			journal, err := os.ReadFile(r.journal())
+			if err == nil && bytes.Count(journal, []byte("enter")) >= processes {
+				return
+			}
+		}
+	}
 }
 
 func (r resource) journal() string { return filepath.Join(r.dir, "journal") }
