@@ -38,10 +38,10 @@ func TestPoolGivesEachLeaseOnce(t *testing.T) {
 
 func TestPoolRefusesWhatItCantUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		spoilt := fresh(3, 10)
-		spoilt.spoilt = true
-		old := fresh(4, 10)
+		old := fresh(3, 10)
 		time.Sleep(9 * time.Second)
+		spoilt := fresh(4, 10)
+		spoilt.spoilt = true
 		for name, l := range map[string]lease{"spoilt": spoilt, "old": old, "of another ttl": fresh(5, 20)} {
 			if filled(1).put(l) {
 				t.Errorf("the pool took a lease that is %s", name)

@@ -363,3 +363,48 @@ func TestARecordThatWasDeletedByHandIsLost(t *testing.T) {
 	renew(t, s, key, token, time.Hour, false)
 	release(t, s, key, token, false)
 }
+
+// A renewal that was overtaken on its way, between its look and its move, touches
+// nothing of the next holder.
+func TestARenewalThatWasOvertakenMovesNothing(t *testing.T) {
+	e := one(t)
+	s, w := e.wired(t)
+	other := e.store(t)
+	token := granted(t, s, key, time.Minute)
+	var next lockfx.Token
+	w.through(func(ctx context.Context, method string, send func(context.Context) error) error {
+		if method == "Txn" { // the move
+			if ok, err := other.Break(t.Context(), key); !ok || err != nil {
+				t.Error(ok, err)
+			}
+			next = granted(t, other, key, time.Minute)
+		}
+		return send(ctx)
+	})
+	renew(t, s, key, token, time.Hour, false)
+	w.through(nil)
+	if left := refused(t, s, key).RetryAfter; left > 2*time.Minute {
+		t.Errorf("the next holder's lease lasts for %v", left)
+	}
+	renew(t, other, key, next, time.Minute, true)
+}
+
+func TestAReleaseThroughAnotherHandleLeavesNoLease(t *testing.T) {
+	e := one(t)
+	s, other := e.store(t), e.store(t)
+	release(t, other, key, granted(t, s, key, time.Hour), true)
+	closed(t, other)
+	if l := leases(t, e.raw(t)); len(l) != 0 {
+		t.Errorf("leases %v are left", l)
+	}
+}
+
+// The create revision of what is not there is 0.
+func TestTokensThatAreNoneDoNothing(t *testing.T) {
+	e := one(t)
+	s := e.store(t)
+	for _, none := range []lockfx.Token{0, -1} {
+		release(t, s, key, none, false)
+		renew(t, s, key, none, time.Minute, false)
+	}
+}
