@@ -53,7 +53,7 @@ var contexts = []Promise{
 			case g.OK:
 				e.fail("a grant and an error: %v", err)
 			}
-			token := e.freeWithin(e.Store, key, e.TTL)
+			token := e.freeWithin(e.Store, e.TTL)
 			e.release(e.Store, key, token, true)
 		}
 	}},
@@ -70,7 +70,7 @@ var contexts = []Promise{
 			if g.OK || err == nil {
 				e.fail("acquire without a reply: %+v, %v; want an error", g, err)
 			}
-			e.freeWithin(e.Store, key, 5*e.TTL)
+			e.freeWithin(e.Store, 5*e.TTL)
 		},
 	},
 }
@@ -93,7 +93,7 @@ var outages = []Promise{
 					e.fail("acquire in an outage: %+v, %v; want an error", g, err)
 				}
 			})
-			e.freeWithin(e.Store, key, 2*e.TTL+e.Late)
+			e.freeWithin(e.Store, 2*e.TTL+e.Late)
 		},
 	},
 	{
@@ -117,14 +117,14 @@ var outages = []Promise{
 					e.fail("release in an outage: %v, %v; want an error", ok, err)
 				}
 			})
-			e.freeWithin(e.Store, key, 3*e.TTL+e.Late)
+			e.freeWithin(e.Store, 3*e.TTL+e.Late)
 		},
 	},
 	{
 		Name: "outages/held-key-is-refused-afterwards", Text: "A lease that outlives an outage is still refused to others.", needs: canPartition,
 		check: func(e *env) {
 			e.grantedFor(e.Store, key, 50*e.TTL)
-			e.cutOff(func(ctx context.Context) { _, _ = e.Store.Acquire(ctx, key, e.TTL) }) //nolint:errcheck // an outage
+			e.cutOff(func(ctx context.Context) { _, _ = e.Store.Acquire(ctx, key, e.TTL) })
 			e.refused(e.Store, key)
 		},
 	},

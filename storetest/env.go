@@ -101,9 +101,9 @@ func (e *env) open(open func() (lockfx.Store, error)) lockfx.Store {
 	return s
 }
 
-// freeWithin acquires, again and again if need be, until granted; the key must
+// freeWithin acquires key, again and again if need be, until granted; it must
 // become free within d.
-func (e *env) freeWithin(s lockfx.Store, key string, d time.Duration) lockfx.Token {
+func (e *env) freeWithin(s lockfx.Store, d time.Duration) lockfx.Token {
 	const step = 20
 	for range step {
 		if g := e.acquire(s, key); g.OK {

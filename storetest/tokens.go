@@ -91,7 +91,7 @@ var tokens = []Promise{
 		check: func(e *env) {
 			held := e.granted(e.Store, key)
 			s := e.open(e.LoseData)
-			e.rises(held, e.freeWithin(s, key, e.TTL+e.Late))
+			e.rises(held, e.freeWithin(s, e.TTL+e.Late))
 		},
 	},
 }

@@ -227,8 +227,8 @@ var inspecting = []Promise{
 
 func isBreaker(h *Harness) bool { _, ok := h.Store.(lockfx.Breaker); return ok }
 
-func (e *env) breaks(s lockfx.Store, key string, want bool) {
-	ok, err := s.(lockfx.Breaker).Break(e.ctx, key)
+func (e *env) breaks(want bool) {
+	ok, err := e.Store.(lockfx.Breaker).Break(e.ctx, key)
 	e.noError("break", err)
 	if ok != want {
 		e.fail("break %q: %v, want %v", key, ok, want)
@@ -238,12 +238,12 @@ func (e *env) breaks(s lockfx.Store, key string, want bool) {
 var breaking = []Promise{
 	{Name: "break/frees-and-the-token-rises", Text: "A broken key is free, and the next token is greater.", needs: isBreaker, check: func(e *env) {
 		token := e.grantedFor(e.Store, key, 20*e.TTL)
-		e.breaks(e.Store, key, true)
+		e.breaks(true)
 		e.rises(token, e.granted(e.Store, key))
 	}},
 	{Name: "break/the-broken-holder-is-refused", Text: "A broken holder can neither renew nor release, also after the next acquisition.", needs: isBreaker, check: func(e *env) {
 		old := e.grantedFor(e.Store, key, 20*e.TTL)
-		e.breaks(e.Store, key, true)
+		e.breaks(true)
 		e.renew(e.Store, key, old, e.TTL, false)
 		token := e.grantedFor(e.Store, key, 20*e.TTL)
 		e.renew(e.Store, key, old, e.TTL, false)
@@ -251,9 +251,9 @@ var breaking = []Promise{
 		e.renew(e.Store, key, token, e.TTL, true)
 	}},
 	{Name: "break/free-key-is-false", Text: "Breaking a key that nobody holds is false.", needs: isBreaker, check: func(e *env) {
-		e.breaks(e.Store, key, false)
+		e.breaks(false)
 		e.release(e.Store, key, e.granted(e.Store, key), true)
-		e.breaks(e.Store, key, false)
+		e.breaks(false)
 	}},
 	{
 		Name: "break/wakes", Text: "Breaking a key wakes those who watch it.",
@@ -262,7 +262,7 @@ var breaking = []Promise{
 			e.grantedFor(e.Store, key, e.longLease())
 			freed, stop := e.watch(key)
 			defer stop()
-			e.breaks(e.Store, key, true)
+			e.breaks(true)
 			e.wakes(freed, "a break")
 		},
 	},
