@@ -29,7 +29,7 @@ func (s *Store) transact(ctx context.Context, read func(pgx.Rows) error, args []
 		if err == nil {
 			return false, nil
 		}
-		unsettled = unsettled || broken && !pgconn.SafeToRetry(err)
+		unsettled = unsettled || broken // pgconn.SafeToRetry may say true of a request that was sent
 		if !broken || !again || ctx.Err() != nil {
 			return unsettled, err
 		}
@@ -45,18 +45,21 @@ func (s *Store) send(ctx context.Context, read func(pgx.Rows) error, args []any,
 	}
 	defer conn.Release() // it closes a connection whose transaction was aborted
 	var b pgx.Batch
-	b.Queue(begin)
+	b.Queue(begin).Exec(anyTag)
 	if s.async {
-		b.Queue(asyncCommit)
+		b.Queue(asyncCommit).Exec(anyTag)
 	}
 	b.Queue(stmt.sql, args...).Query(read)
 	for _, a := range also {
-		b.Queue(a.sql)
+		b.Queue(a.sql).Exec(anyTag)
 	}
 	b.Queue(commit).Exec(committed)
 	err = conn.SendBatch(ctx, &b).Close()
 	return err != nil && conn.Conn().IsClosed(), err
 }
+
+// anyTag makes the first error of a batch the one that is reported.
+func anyTag(pgconn.CommandTag) error { return nil }
 
 // committed refuses the answer ROLLBACK, which the server gives to the commit of an
 // aborted transaction.

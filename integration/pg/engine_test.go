@@ -131,7 +131,7 @@ func (e *engine) harness() (*storetest.Harness, error) {
 	}
 	return &storetest.Harness{
 		Store:       store,
-		TTL:         500 * time.Millisecond,
+		TTL:         time.Second,
 		Resolution:  time.Millisecond,
 		Second:      e.handle,
 		Restart:     func() (lockfx.Store, error) { return e.after(e.restart) },

@@ -3,6 +3,7 @@ package pg_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,6 +26,10 @@ func TestMain(m *testing.M) {
 type withServer struct{ tests *testing.M }
 
 func (w withServer) Run() int {
+	// More at once than there are processors: what is parallel here mostly waits.
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
 	code := w.tests.Run()
 	if s := started.Load(); s != nil {
 		s.Stop()

@@ -25,7 +25,8 @@ func pgbouncer(t *testing.T, s *pgserver.Server) *pgserver.PgBouncer {
 	return b
 }
 
-// unprepared sets a pool up as every pool in front of such a pooler has to be.
+// unprepared sets a pool up as every pool in front of such a pooler has to be. A
+// request is then sent whole at the first time too.
 func unprepared(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec }
 
 // polled is a store without its watcher.

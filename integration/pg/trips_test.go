@@ -16,13 +16,13 @@ import (
 )
 
 // trips counts round trips: how often a connection turns from sending to receiving.
-type trips struct{ n, connections atomic.Int64 }
+// sent is in bytes.
+type trips struct{ n, sent atomic.Int64 }
 
 // tune makes a pool count.
 func (c *trips) tune(config *pgxpool.Config) {
 	config.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
-		c.connections.Add(1)
 		return &counted{Conn: conn, trips: c}, err
 	}
 	// A pool asks whether a connection is alive after a second without use.
@@ -36,20 +36,31 @@ func (c *trips) of(call func()) int64 {
 	return c.n.Load() - before
 }
 
+// leaves waits until a call has sent something.
+func (c *trips) leaves(call func()) {
+	before := c.sent.Load()
+	call()
+	for c.sent.Load() == before {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 type counted struct {
 	net.Conn
-	trips *trips
-	sent  atomic.Bool
+	trips   *trips
+	sending atomic.Bool
 }
 
 func (c *counted) Write(b []byte) (int, error) {
-	c.sent.Store(true)
-	return c.Conn.Write(b)
+	c.sending.Store(true)
+	n, err := c.Conn.Write(b)
+	c.trips.sent.Add(int64(n))
+	return n, err
 }
 
 func (c *counted) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if n > 0 && c.sent.Swap(false) {
+	if n > 0 && c.sending.Swap(false) {
 		c.trips.n.Add(1)
 	}
 	return n, err
