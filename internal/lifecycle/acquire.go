@@ -25,7 +25,7 @@ func (m *Machine) Acquire(ctx context.Context) (bool, error) {
 }
 
 func (m *Machine) newHold(ctx context.Context, cancel context.CancelCauseFunc) *Hold {
-	return &Hold{m: m, base: context.WithoutCancel(ctx), cancel: cancel}
+	return &Hold{m: m, base: context.WithoutCancel(ctx), cancel: cancel, terms: m.cfg.Terms}
 }
 
 // acquire makes h the hold, or returns the store's refusal or an error. call is
@@ -51,7 +51,9 @@ func (m *Machine) acquire(ctx, call context.Context, h *Hold) (lockfx.Grant, err
 	case !armed:
 		reason, err = lockfx.ReasonTimerUnarmable, m.acquireError(errNoTimer)
 	default:
+		stop := m.bound(h)
 		grant, err = m.storeAcquire(call)
+		stop()
 		reason, err = m.accept(ctx, call, h, grant, err)
 	}
 	if h.token == 0 && grant.OK && grant.Token.Valid() {
@@ -83,7 +85,7 @@ func (m *Machine) begin(h *Hold) (armed bool, err error) {
 	m.inUse, m.pending = true, h
 	m.move(h, lockfx.Acquiring)
 	h.since = m.cfg.Clock.Now()
-	h.first = deadlineOf(h.since, m.cfg.TTL)
+	h.first = h.deadlineFrom(h.since)
 	h.deadline.Store(&h.first)
 	return h.armExpiry(h.since), nil
 }
@@ -102,7 +104,9 @@ func (m *Machine) accept(ctx, call context.Context, h *Hold, grant lockfx.Grant,
 			return lockfx.ReasonDisposed, m.acquireError(lockfx.ErrDisposed)
 		case ctx.Err() != nil:
 			return lockfx.ReasonNone, m.acquireError(causeOf(ctx))
-		case call.Err() != nil, granted && passed(h.Deadline(), m.cfg.Clock.Now()):
+		case call.Err() != nil:
+			return lockfx.ReasonExpired, m.storeError("acquire", causeOf(call))
+		case granted && passed(h.Deadline(), m.cfg.Clock.Now()):
 			return lockfx.ReasonExpired, m.storeError("acquire", errTooLate)
 		}
 	}
@@ -176,6 +180,8 @@ func (m *Machine) end(h *Hold, e lockfx.Event) {
 		to = lockfx.Released
 	}
 	m.move(h, to)
-	m.announce(nil, e)
+	if e.Kind != h.terms.Hush {
+		m.announce(nil, e)
+	}
 	m.leave()
 }

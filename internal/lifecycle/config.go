@@ -34,6 +34,11 @@ type Config struct {
 	// lock, and OnLost may call Dispose. A callback that is told of an acquisition
 	// must not wait for the run that it is for: its body starts afterwards.
 	Observers []func(lockfx.Event)
+	// CallTimeout bounds each call of the store. Without it an acquisition or a
+	// heartbeat is bounded by the lease alone. 0 is no limit.
+	CallTimeout time.Duration
+	// Terms are those of every run and hold that names no others.
+	Terms Terms
 	// Last is the token that the next one must exceed: that of an earlier machine
 	// of the same lock.
 	Last lockfx.Token
@@ -92,6 +97,9 @@ func (c Config) Check() error {
 			fault("heartbeat %v must be greater than 0", c.Heartbeat)
 		case c.Heartbeat > c.TTL-c.Heartbeat:
 			fault("heartbeat %v must be at most half the ttl of %v", c.Heartbeat, c.TTL)
+		}
+		if end, limit := c.Terms.MinHold, c.Terms.MaxHold; limit > 0 && end > limit {
+			fault("min hold %v must be at most the max hold of %v", end, limit)
 		}
 		if c.ReleaseTimeout < 0 {
 			fault("release timeout %v must be greater than 0", c.ReleaseTimeout)

@@ -11,7 +11,8 @@ import (
 // with a strict true, and ends in Released whatever the store answered. It stops
 // the heartbeat first and waits for a renewal under way, so that nothing renews a
 // released key. It keeps the values of ctx but not its end, and has a bound of
-// its own: a cancelled request still releases.
+// its own: a cancelled request still releases. A lease whose MinHold is not over is
+// set to the rest of it instead, and not renewed any more.
 //
 // When nothing is held it returns (false, nil). After a loss that the store told
 // us of it does not call the store; after any other loss it does, on a best
@@ -55,11 +56,10 @@ func (m *Machine) release(ctx context.Context, h *Hold) (ok bool, err error) {
 	case !ask:
 		return false, nil
 	}
-	ok, err = m.storeRelease(bounded, h.token)
-	if err != nil && bounded.Err() != nil {
-		err = causeOf(bounded)
+	if rest := h.owed(); rest > 0 {
+		return m.storeKeep(bounded, h.token, rest)
 	}
-	return ok, err
+	return m.storeRelease(bounded, h.token)
 }
 
 // beginRelease stops everything that could renew, and returns a channel that
@@ -117,7 +117,7 @@ func (m *Machine) endRelease(h *Hold, ok bool, err error) {
 	case !ok && err == nil:
 		err = m.unknownToken(h)
 	}
-	m.announce(h, lockfx.Event{Kind: lockfx.EventReleased, Reason: reason, Err: err})
+	m.announce(h, lockfx.Event{Kind: lockfx.EventReleased, Reason: reason, RetryAfter: h.owed(), Err: err})
 	m.cur.Store(nil)
 	m.leave()
 }
