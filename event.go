@@ -39,6 +39,7 @@ type Event struct {
 	HeldFor    time.Duration // how long it was held; set on EventLost and EventReleased
 	HeldBy     string        // on EventRefused: the holder's label, if known
 	RetryAfter time.Duration // on EventRefused: how long that lease can last, if known; on EventReleased: how long the key is kept from everybody, by a shortest hold
+	Note       string        // what a gate in front of the store said
 	Err        error
 }
 

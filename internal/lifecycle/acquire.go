@@ -181,6 +181,7 @@ func (m *Machine) end(h *Hold, e lockfx.Event) {
 	}
 	m.move(h, to)
 	if e.Kind != h.terms.Hush {
+		e.Note = h.terms.Note
 		m.announce(nil, e)
 	}
 	m.leave()

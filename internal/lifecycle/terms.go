@@ -14,6 +14,8 @@ type Terms struct {
 	// Hush keeps an attempt that ends like this from being announced: the caller
 	// tries again and again, and has told it once.
 	Hush lockfx.EventKind
+	// Note goes into the events of the attempt and of the hold.
+	Note string
 	// MinHold keeps the key from everybody for that long, even if the body is done
 	// earlier: the lease is set to the rest instead of being released.
 	MinHold time.Duration
@@ -59,3 +61,7 @@ func (h *Hold) owed() time.Duration {
 	}
 	return max(h.terms.MinHold-h.m.cfg.Clock.Now().Sub(h.since), 0)
 }
+
+// WaiveMinHold lets the key go when the body returns: nothing was done that should
+// not be done again soon. It may be called by the body alone.
+func (h *Hold) WaiveMinHold() { h.terms.MinHold = 0 }

@@ -16,11 +16,9 @@ const (
 	maxPause = time.Second
 )
 
-// waiter is the head of the line.
+// waiter is a caller that waits, and then the head of the line.
 type waiter struct {
-	m     *lifecycle.Machine
-	limit time.Duration
-	terms lifecycle.Terms
+	Request
 	began time.Time
 
 	freed   <-chan struct{} // wakes; nil while there is no watch
@@ -31,10 +29,10 @@ type waiter struct {
 // run tries until body ran, and waits in between.
 func (w *waiter) run(ctx, wait context.Context, body Body) error {
 	defer w.unwatch()
-	w.terms.Within = wait
+	w.Terms.Within = wait
 	for {
 		ran := false
-		err := w.m.RunOn(ctx, w.terms, func(ctx context.Context, h *lifecycle.Hold) error {
+		err := w.Machine.RunOn(ctx, w.Terms, func(ctx context.Context, h *lifecycle.Hold) error {
 			ran = true
 			w.unwatch()
 			return body(ctx, h)
@@ -57,7 +55,7 @@ func (w *waiter) run(ctx, wait context.Context, body Body) error {
 // worthWaiting reports whether an attempt that failed with err may fare better
 // later: the key is held by another, or the store is out of reach.
 func worthWaiting(err error) bool {
-	return errors.Is(err, lockfx.ErrNotAcquired) || errors.Is(err, lockfx.ErrStore)
+	return errors.Is(err, lockfx.ErrNotAcquired) || errors.Is(err, lockfx.ErrStore) && !errors.Is(err, lockfx.ErrConfig)
 }
 
 // watch begins to watch after the first refusal, and reports whether it did.
@@ -65,11 +63,11 @@ func (w *waiter) watch(wait context.Context, err error) bool {
 	if w.freed != nil || !errors.Is(err, lockfx.ErrNotAcquired) {
 		return false
 	}
-	watcher, ok := w.m.Store().(lockfx.Watcher)
+	watcher, ok := w.Machine.Store().(lockfx.Watcher)
 	if !ok {
 		return false
 	}
-	freed, stop, err := watcher.Watch(wait, w.m.Key())
+	freed, stop, err := watcher.Watch(wait, w.Machine.Key())
 	if err != nil {
 		return false // poll; the next refusal tries to watch again
 	}
@@ -89,11 +87,11 @@ func (w *waiter) unwatch() {
 func (w *waiter) pause(err error) time.Duration {
 	var refusal *lockfx.NotAcquiredError
 	if !errors.As(err, &refusal) {
-		w.terms.Hush = lockfx.EventFailed
+		w.Terms.Hush = lockfx.EventFailed
 		w.outages++
-		return jittered(min(minPause<<min(w.outages-1, 10), maxPause))
+		return Jittered(min(minPause<<min(w.outages-1, 10), maxPause))
 	}
-	w.terms.Hush, w.outages = lockfx.EventRefused, 0
+	w.Terms.Hush, w.outages = lockfx.EventRefused, 0
 	left := refusal.RetryAfter
 	switch {
 	case w.freed != nil && left > 0:
@@ -101,13 +99,13 @@ func (w *waiter) pause(err error) time.Duration {
 	case w.freed != nil:
 		return maxPause // a watcher that does not say: look now and then
 	case left > 0:
-		return min(left+rand.N(minPause/10), jittered(maxPause))
+		return min(left+rand.N(minPause/10), Jittered(maxPause))
 	}
-	return jittered(maxPause / 2)
+	return Jittered(maxPause / 2)
 }
 
-// jittered returns d, a quarter more or less.
-func jittered(d time.Duration) time.Duration { return d - d/4 + rand.N(d/2) }
+// Jittered returns d, a quarter more or less.
+func Jittered(d time.Duration) time.Duration { return d - d/4 + rand.N(d/2) }
 
 // sleep waits for d or a signal, and reports whether the waiting goes on.
 func (w *waiter) sleep(wait context.Context, d time.Duration) bool {
@@ -119,7 +117,8 @@ func (w *waiter) sleep(wait context.Context, d time.Duration) bool {
 	case <-timer.C:
 	case _, ok := <-w.freed:
 		if !ok {
-			w.unwatch() // the watch is lost
+			w.unwatch() // it is lost: poll, then watch again
+			return w.sleep(wait, Jittered(minPause))
 		}
 	}
 	return true
