@@ -34,7 +34,7 @@ type hold struct {
 }
 
 // acquire takes the layers in order. If one can't be had it says which, and why:
-// fifo.ErrBusy after the one attempt of a zero timeout, the cause of the end of ctx,
+// fifo.ErrBusy when the time is over, the cause of the end of ctx,
 // or what is wrong with the layer. What was taken before is held until release.
 func (h *hold) acquire(ctx context.Context, once bool) (Layer, error) {
 	for l := range Layer(layers) {
@@ -48,11 +48,14 @@ func (h *hold) acquire(ctx context.Context, once bool) (Layer, error) {
 			continue
 		}
 		err := h.take(ctx, l, once)
+		if errors.Is(err, errTimeout) {
+			err = h.take(ctx, l, true) // the time is over, but a free layer is no reason to fail
+		}
 		busy := errors.Is(err, fifo.ErrBusy)
 		switch {
 		case err == nil:
 			h.on[l] = true
-		case l == LayerFlock && auto && !busy && ctx.Err() == nil:
+		case l == LayerFlock && auto && !busy && !endedBy(ctx, err):
 			info.skip(err.Error(), err)
 		case l == LayerPoll && busy && h.on[LayerFlock]:
 			return l, fmt.Errorf("%w: held by one that does not use flock", ErrLockUnavailable)
@@ -61,6 +64,11 @@ func (h *hold) acquire(ctx context.Context, once bool) (Layer, error) {
 		}
 	}
 	return 0, nil
+}
+
+// endedBy reports whether err is the end of ctx, not a fault of a layer.
+func endedBy(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
 }
 
 func (h *hold) take(ctx context.Context, l Layer, once bool) (err error) {

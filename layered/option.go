@@ -72,7 +72,7 @@ func callback[I any](name string, isNil bool, set func(*settings)) Option {
 }
 
 // WithTimeout bounds waiting for all layers together: 0 or more. When d is over,
-// WithLock returns a [TimeoutError]. 0 makes one attempt at each layer, without any
+// WithLock returns a [TimeoutError], after one attempt more at the layer. 0 makes one attempt at each layer, without any
 // sleep. Without a timeout the context alone ends the wait.
 func WithTimeout(d time.Duration) LockerOption { return timeout("WithTimeout", d, timeoutFails) }
 

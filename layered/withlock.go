@@ -19,8 +19,10 @@ import (
 //
 //   - [lockfx.ErrConfig]: all faults of the options; nothing ran
 //   - a [TimeoutError]: the time set by [WithTimeout] is over
-//   - a [LayerError]: a layer failed, or ctx ended, whose cause it then wraps, or the
-//     Locker was closed ([lockfx.ErrDisposed]), or [ErrLockUnavailable]
+//   - a [LayerError]: a layer failed, or [ErrLockUnavailable], or the wait for it was
+//     ended by what comes next
+//   - the cause of ctx's end, or [lockfx.ErrDisposed] since the Locker was closed,
+//     wrapped
 //   - a [LostError]: the poll layer was lost meanwhile; the action's context had
 //     ended with it
 //
@@ -78,7 +80,7 @@ func underLock[I, T any](
 		return false, err
 	}
 	if ctx.Err() != nil {
-		return false, h.refused(LayerPoll, context.Cause(ctx))
+		return false, refused(h.name.key, context.Cause(ctx))
 	}
 	res.State = StateExecuted
 	res.Value, err = action(ctx, res.Call)
@@ -98,31 +100,25 @@ func (h *hold) enter(ctx context.Context, visit *visit) error {
 		wait, stop = context.WithTimeoutCause(ctx, h.s.timeout, errTimeout)
 		defer stop()
 	}
-	err := visit.wait(true)
-	layer := LayerMemory
-	if err == nil {
-		layer, err = h.acquire(wait, once)
+	if err := visit.wait(true); err != nil {
+		return refused(h.name.key, err)
 	}
-	if closed := visit.wait(false); err == nil {
-		err = closed
-	}
-	if err == nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
+	layer, err := h.acquire(wait, once)
 	h.info.Waited = time.Since(start)
+	closed := visit.wait(false)
 	switch {
+	case err == nil && closed != nil:
+		return refused(h.name.key, closed)
+	case err == nil && ctx.Err() != nil:
+		return refused(h.name.key, context.Cause(ctx))
 	case err == nil:
 		return nil
-	case !errors.Is(err, errTimeout) && !errors.Is(err, fifo.ErrBusy):
-		return h.refused(layer, err)
+	case !errors.Is(err, fifo.ErrBusy):
+		return &LayerError{"acquire", layer, h.name.key, err}
 	case h.s.onTimeout == timeoutSucceeds:
 		return errTimeout
 	}
 	return &TimeoutError{layer, h.name.key, h.info.Waited}
-}
-
-func (h *hold) refused(l Layer, err error) error {
-	return &LayerError{"acquire", l, h.name.key, err}
 }
 
 func refused(key string, err error) error { return fmt.Errorf("acquire %q: %w", key, err) }

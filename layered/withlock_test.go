@@ -159,7 +159,10 @@ func TestPanicAndGoexitGiveEverythingBack(t *testing.T) {
 func TestEndOfTheContextEndsTheWaitAtEveryLayer(t *testing.T) {
 	for l := range Layer(layers) {
 		opts, p := everything(t)
-		if l == LayerPoll {
+		switch l {
+		case LayerFlock: // the end of a wait is no reason to skip it
+			opts = append(opts, WithScope(Scope{Flock: Auto, Poll: Auto}))
+		case LayerPoll:
 			opts = append(opts, onlyIn(LayerPoll))
 		}
 		free := p.contend(l)
@@ -189,6 +192,29 @@ func TestDeadContextRunsNothing(t *testing.T) {
 		t.Errorf("err = %v", err)
 	}
 	p.allFree()
+}
+
+// Cancelled in a check, the call goes no further, even without a layer to wait for.
+func TestContextThatEndsInACheckRunsNothing(t *testing.T) {
+	for _, at := range []State{StatePredicateBefore, StatePredicateAfter} {
+		gone := errors.New("gone")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		_, err := WithLock(ctx, "in", func(context.Context, Call[string]) (int, error) {
+			t.Error("the action ran")
+			return 0, nil
+		}, WithKey("k"), onlyIn(), WithPredicate(func(_ context.Context, call Call[string]) (bool, error) {
+			if ctx.Err() != nil {
+				t.Errorf("%v ran", call.State)
+			}
+			if call.State == at {
+				cancel(gone)
+			}
+			return true, nil
+		}))
+		if !errors.Is(err, gone) || err.Error() != `acquire "k": gone` {
+			t.Errorf("%v: err = %v", at, err)
+		}
+	}
 }
 
 func TestLossOfThePollLayerCancelsTheAction(t *testing.T) {

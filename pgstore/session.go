@@ -76,12 +76,14 @@ func (s *session) run(ctx context.Context) {
 	s.hub.drop(s, err)
 }
 
-// listening wakes everybody: what was told while nobody listened is lost.
+// listening lets the first watches begin, or else wakes everybody: what was told
+// between two connections is lost.
 func (s *session) listening() {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	if !s.isReady() {
 		close(s.ready)
+		return
 	}
 	for key := range s.watches {
 		s.wake(key)

@@ -1,38 +1,48 @@
 -- Takes the lock if it is free, and tells who has it otherwise.
 --
 -- KEYS  1 the lock    2 the tombstone of this acquisition
--- ARGV  1 ttl, in microseconds    2 tag of this acquisition    3 label, for people
---       4 how long the token outlives the lease, in milliseconds
--- Returns {1, token} or {0, label of the holder, microseconds left}.
-local ttl, tag = tonumber(ARGV[1]), ARGV[2]
+-- ARGV  1 ttl    2 tag of this acquisition    3 label, for people
+--       4 how long the token outlives the lease
+-- Returns {1, token} or {0, label of the holder, time left}.
+--
+-- Times are microseconds. An instant is written as the two numbers of TIME side by
+-- side, or by %.0f: tostring would drop digits. Lua counts in doubles, which hold
+-- every integer up to 2^53: as microseconds, the year 2255.
 local clock = redis.call('TIME')
-local now = clock[1] * 1000000 + clock[2]
-local token, expires, owner, label = unpack(redis.call('HMGET', KEYS[1], 'token', 'expires', 'owner', 'label'))
-token, expires = tonumber(token or 0), tonumber(expires or 0)
+local stamp = clock[1] .. string.sub('00000' .. clock[2], -6)
+local now = tonumber(stamp)
+local token, since, ttl, owner, label, kept =
+  unpack(redis.call('HMGET', KEYS[1], 'token', 'since', 'ttl', 'owner', 'label', 'kept'))
+local left = (since or 0) + (ttl or 0) - now
 
 -- A client that lost the reply asks again: it meets its own lease.
-if now < expires and owner == tag then
-  return {1, string.format('%.0f', token)}
+if left > 0 and owner == ARGV[2] then
+  return {1, token}
 end
-if now < expires then
-  return {0, label, string.format('%.0f', expires - now)}
+if left > 0 then
+  return {0, label, string.format('%.0f', left)}
 end
--- A request that was held up on its way arrives after its own end. Zero is what a
--- release leaves.
-if (owner == tag and expires == 0) or redis.call('EXISTS', KEYS[2]) == 1 then
+-- A request that was held up on its way arrives after its own end. A release leaves
+-- a ttl of 0.
+if (owner == ARGV[2] and ttl == '0') or redis.call('EXISTS', KEYS[2]) == 1 then
   return redis.error_reply('UNDONE this acquisition is over')
 end
 
--- Lua counts in doubles, which hold every integer up to 2^53: the year 2255 in
--- microseconds. They are written out by %.0f: tostring would drop digits.
-token = math.max(token + 1, now)
-if token >= 9007199254740992 then
-  return redis.error_reply('EXHAUSTED no token is left below 2^53')
+if token and tonumber(token) >= now then
+  if tonumber(token) >= 9007199254740991 then
+    return redis.error_reply('EXHAUSTED no token is left below 2^53')
+  end
+  token = string.format('%.0f', token + 1)
+else
+  token = stamp
 end
-redis.call('HSET', KEYS[1],
-  'token', string.format('%.0f', token),
-  'expires', string.format('%.0f', now + ttl),
-  'owner', tag,
-  'label', ARGV[3])
-redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.ceil(ttl / 1000) + ARGV[4]))
-return {1, string.format('%.0f', token)}
+redis.call('HSET', KEYS[1], 'token', token, 'since', stamp, 'ttl', ARGV[1], 'owner', ARGV[2], 'label', ARGV[3])
+
+-- The server forgets the record at last. Asking for more than is needed makes this
+-- rare.
+local needed = now + ARGV[1] + ARGV[4]
+if needed > tonumber(kept or 0) then
+  redis.call('HSET', KEYS[1], 'kept', string.format('%.0f', needed + ARGV[4]))
+  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.ceil((ARGV[1] + 2 * ARGV[4]) / 1000)))
+end
+return {1, token}

@@ -3,30 +3,63 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"net"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
 const (
-	// undoWithin bounds the undoing of an acquisition.
-	undoWithin = 10 * time.Second
-	// undoGrace is how long an acquisition whose ctx is over waits for its undoing,
-	// so that ordinarily the key is free again when it returns.
-	undoGrace = 50 * time.Millisecond
-	// undoAgain is the pause between two attempts.
-	undoAgain = 100 * time.Millisecond
-	// tombstone is how long a request may be on its way after its undoing.
-	tombstone = 5 * time.Minute
+	// promptly is how fast an answer must come for the next one to be waited for by
+	// the caller itself.
+	promptly = 25 * time.Millisecond
+	// patience is how long the caller itself waits, and so how late after the end of
+	// its ctx it can return.
+	patience = 100 * time.Millisecond
 )
 
 // eval runs script in one round trip, or in two if the server does not know it yet.
-// It returns when ctx ends, which the client alone does not do: once it has sent a
-// request, it waits for its own timeouts.
+//
+// The client does not return when ctx ends: once it has sent a request, it waits for
+// its own timeouts. So a call runs in a goroutine that can be left behind. That costs
+// as much as half a round trip, so while the server answers promptly, the caller
+// itself does the call, but only waits for a moment. If that was too short, the
+// request is sent again the other way. Every script can be sent again.
 func (s *Store) eval(ctx context.Context, script *redis.Script, keys []string, args ...any) (any, error) {
-	return detached(ctx, &s.tasks, func() (any, error) {
-		return script.Run(ctx, s.client, keys, args...).Result()
-	})
+	if s.prompt.Load() {
+		reply, err := s.run(ctx, s.hasty(), script, keys, args)
+		if ctx.Err() != nil || !timedOut(err) {
+			return reply, err
+		}
+	}
+	return detached(ctx, &s.tasks, func() (any, error) { return s.run(ctx, s.client, script, keys, args) })
+}
+
+// run runs script and notes whether the server was prompt.
+func (s *Store) run(ctx context.Context, client redis.Scripter, script *redis.Script, keys []string, args []any) (any, error) {
+	begin := time.Now()
+	reply, err := script.Run(ctx, client, keys, args...).Result()
+	if prompt := s.hasty != nil && time.Since(begin) < promptly; prompt != s.prompt.Load() {
+		s.prompt.Store(prompt)
+	}
+	return reply, err
+}
+
+func timedOut(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) && network.Timeout()
+}
+
+// hastyClient returns what makes, when it is first needed, a client that shares all
+// with client but waits for no longer than patience. It is nil for a client that
+// offers no such thing.
+func hastyClient(client redis.UniversalClient) func() *redis.Client {
+	single, ok := client.(*redis.Client)
+	if !ok {
+		return nil
+	}
+	return sync.OnceValue(func() *redis.Client { return single.WithTimeout(patience) })
 }
 
 // detached returns what call returns, or the end of ctx if that comes first. The
@@ -50,42 +83,5 @@ func detached[T any](ctx context.Context, tasks *tasks, call func() (T, error)) 
 	case <-ctx.Done():
 		var none T
 		return none, context.Cause(ctx)
-	}
-}
-
-// undo ends the acquisition of tag, whether its request arrived or is still on its
-// way. It returns when that is done, or after undoGrace; the attempts go on for
-// undoWithin.
-func (s *Store) undo(ctx context.Context, lock, tag string) {
-	done := make(chan struct{})
-	s.tasks.run(func() {
-		defer close(done)
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWithin)
-		defer cancel()
-		for {
-			_, err := s.eval(ctx, undoScript, []string{lock, undoneName(lock, tag)}, tag, tombstone.Milliseconds(), s.memory)
-			var refused redis.Error
-			if err == nil || errors.As(err, &refused) || !pause(ctx, undoAgain) {
-				return // done, or the server won't, or it is too late
-			}
-		}
-	})
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoGrace)
-	defer cancel()
-	select {
-	case <-done:
-	case <-grace.Done():
-	}
-}
-
-// pause waits for d and reports whether ctx is still alive.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -36,7 +36,7 @@ func (s *Store) Break(ctx context.Context, key string) (bool, error) {
 		return false, err
 	}
 	const anyToken = ""
-	return s.done(ctx, "break", key, releaseScript, anyToken, rand.Text(), s.memory)
+	return s.done(ctx, "break", key, releaseScript, anyToken, rand.Text())
 }
 
 // Close ends the store's subscription, which closes the channels of those who still

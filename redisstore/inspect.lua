@@ -1,12 +1,13 @@
 -- Tells who holds the lock.
 --
 -- KEYS  1 the lock
--- Returns {token, label, microseconds left}, or {} if the lock is free.
+-- Returns {token, label, time left}, or {} if the lock is free. Times are as in
+-- acquire.lua.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
-local token, expires, label = unpack(redis.call('HMGET', KEYS[1], 'token', 'expires', 'label'))
-expires = tonumber(expires or 0)
-if now >= expires then
+local token, since, ttl, label = unpack(redis.call('HMGET', KEYS[1], 'token', 'since', 'ttl', 'label'))
+local left = (since or 0) + (ttl or 0) - now
+if left <= 0 then
   return {}
 end
-return {token, label, string.format('%.0f', expires - now)}
+return {token, label, string.format('%.0f', left)}

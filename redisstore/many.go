@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -9,6 +10,10 @@ import (
 )
 
 var _ lockfx.ManyRenewer = (*Store)(nil)
+
+// batch is how many leases one script renews on a server that is no cluster. Nobody
+// else is served meanwhile: some hundred microseconds.
+const batch = 100
 
 // RenewMany does for each element what [Store.Renew] does, in one pipeline; in a
 // cluster, in one pipeline for each node.
@@ -24,45 +29,64 @@ func (s *Store) RenewMany(ctx context.Context, renewals []lockfx.Renewal) []lock
 	if len(sent) == 0 {
 		return results
 	}
-	cmds, err := detached(ctx, &s.tasks, func() ([]*redis.Cmd, error) { return s.renewPipeline(ctx, renewals, sent), nil })
-	for n, i := range sent {
-		var ok bool
+	size := 1 // in a cluster a script reaches one slot
+	if _, single := s.client.(*redis.Client); single {
+		size = batch
+	}
+	batches := slices.Collect(slices.Chunk(sent, size))
+	cmds, err := detached(ctx, &s.tasks, func() ([]*redis.Cmd, error) { return s.pipeline(ctx, renewals, batches), nil })
+	for n, indices := range batches {
+		var done []bool
 		failure := err
 		if failure == nil {
 			var reply any
 			if reply, failure = cmds[n].Result(); failure == nil {
-				ok, failure = doneOf(reply)
+				done, failure = renewedOf(reply, len(indices))
 			}
 		}
-		if failure != nil {
-			failure = fault(ctx, "renew", renewals[i].Key, failure)
+		for j, i := range indices {
+			if failure != nil {
+				results[i].Err = fault(ctx, "renew", renewals[i].Key, failure)
+				continue
+			}
+			results[i].OK = done[j]
 		}
-		results[i] = lockfx.Result{OK: ok, Err: failure}
 	}
 	return results
 }
 
-// renewPipeline sends the renewals of the given indices. Those that a server answers
-// with NOSCRIPT are sent again with the script itself.
-func (s *Store) renewPipeline(ctx context.Context, renewals []lockfx.Renewal, sent []int) []*redis.Cmd {
-	cmds := make([]*redis.Cmd, len(sent))
-	send := func(run func(redis.Scripter, []string, ...any) *redis.Cmd, which func(n int) bool) {
-		pipe := s.client.Pipeline()
-		for n, i := range sent {
-			if which(n) {
-				r := renewals[i]
-				cmds[n] = run(pipe, []string{lockName(s.prefix, r.Key)}, r.Token.String(), microsOf(r.TTL), s.memory)
-			}
-		}
-		if pipe.Len() > 0 {
-			_, _ = pipe.Exec(ctx) // each command has its own error
+// pipeline sends the batches. Those that a server answers with NOSCRIPT are sent
+// again with the script itself.
+func (s *Store) pipeline(ctx context.Context, renewals []lockfx.Renewal, batches [][]int) []*redis.Cmd {
+	cmds := make([]*redis.Cmd, len(batches))
+	pipe := s.client.Pipeline()
+	for n, indices := range batches {
+		keys, args := s.renewArgs(renewals, indices)
+		cmds[n] = renewScript.EvalSha(ctx, pipe, keys, args...)
+	}
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	pipe = s.client.Pipeline()
+	for n, indices := range batches {
+		if redis.HasErrorPrefix(cmds[n].Err(), "NOSCRIPT") {
+			keys, args := s.renewArgs(renewals, indices)
+			cmds[n] = renewScript.Eval(ctx, pipe, keys, args...)
 		}
 	}
-	send(func(c redis.Scripter, keys []string, args ...any) *redis.Cmd {
-		return renewScript.EvalSha(ctx, c, keys, args...)
-	}, func(int) bool { return true })
-	send(func(c redis.Scripter, keys []string, args ...any) *redis.Cmd {
-		return renewScript.Eval(ctx, c, keys, args...)
-	}, func(n int) bool { return redis.HasErrorPrefix(cmds[n].Err(), "NOSCRIPT") })
+	if pipe.Len() > 0 {
+		_, _ = pipe.Exec(ctx)
+	}
 	return cmds
+}
+
+// renewArgs returns the keys and arguments of renew.lua.
+func (s *Store) renewArgs(renewals []lockfx.Renewal, indices []int) (keys []string, args []any) {
+	keys = make([]string, len(indices))
+	args = make([]any, 1, 1+2*len(indices))
+	args[0] = s.memory
+	for j, i := range indices {
+		r := renewals[i]
+		keys[j] = lockName(s.prefix, r.Key)
+		args = append(args, int64(r.Token), microsOf(r.TTL))
+	}
+	return keys, args
 }

@@ -1,22 +1,35 @@
--- Sets the time left of an unexpired lease that carries the token.
+-- Sets the time left of unexpired leases that carry their token.
 --
--- KEYS  1 the lock
--- ARGV  1 token    2 ttl, in microseconds
---       3 how long the token outlives the lease, in milliseconds
--- Returns 1, or 0 if nothing was changed.
-local ttl = tonumber(ARGV[2])
+-- KEYS  the locks: one, or as many as there are on a server that is no cluster
+-- ARGV  1 how long a token outlives its lease    then, for each lock: its token, ttl
+-- Returns for each lock 1, or 0 if nothing was changed. Times are as in acquire.lua.
 local clock = redis.call('TIME')
-local now = clock[1] * 1000000 + clock[2]
-local token, expires = unpack(redis.call('HMGET', KEYS[1], 'token', 'expires'))
-expires = tonumber(expires or 0)
-if token ~= ARGV[1] or now >= expires then
-  return 0
+local stamp = clock[1] .. string.sub('00000' .. clock[2], -6)
+local now = tonumber(stamp)
+
+local function renew(lock, token, ttl)
+  local holder, since, before, kept = unpack(redis.call('HMGET', lock, 'token', 'since', 'ttl', 'kept'))
+  local left = (since or 0) + (before or 0) - now
+  if holder ~= token or left <= 0 then
+    return 0
+  end
+  redis.call('HSET', lock, 'since', stamp, 'ttl', ttl)
+
+  local needed = now + ttl + ARGV[1]
+  if needed > tonumber(kept or 0) then
+    redis.call('HSET', lock, 'kept', string.format('%.0f', needed + ARGV[1]))
+    redis.call('PEXPIRE', lock, string.format('%.0f', math.ceil((ttl + 2 * ARGV[1]) / 1000)))
+  end
+  -- Those who wait were told a longer time. Whether this user may publish must not
+  -- decide about the lease.
+  if tonumber(ttl) < left then
+    redis.pcall('PUBLISH', lock, token)
+  end
+  return 1
 end
-redis.call('HSET', KEYS[1], 'expires', string.format('%.0f', now + ttl))
-redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.ceil(ttl / 1000) + ARGV[3]))
--- Those who wait were told a longer time. Whether this user may publish must not
--- decide about the lease.
-if now + ttl < expires then
-  redis.pcall('PUBLISH', KEYS[1], token)
+
+local renewed = {}
+for i, lock in ipairs(KEYS) do
+  renewed[i] = renew(lock, ARGV[2 * i], ARGV[2 * i + 1])
 end
-return 1
+return renewed

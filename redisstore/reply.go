@@ -44,7 +44,23 @@ func leaseOf(reply any) (lockfx.Lease, error) {
 	return lockfx.Lease{}, malformed(reply)
 }
 
-// doneOf reads what the other scripts return. Only 1 is true.
+// renewedOf reads what renew.lua returns for n leases.
+func renewedOf(reply any, n int) ([]bool, error) {
+	fields, ok := reply.([]any)
+	if !ok || len(fields) != n {
+		return nil, malformed(reply)
+	}
+	renewed := make([]bool, n)
+	for i, field := range fields {
+		var err error
+		if renewed[i], err = doneOf(field); err != nil {
+			return nil, malformed(reply)
+		}
+	}
+	return renewed, nil
+}
+
+// doneOf reads what a script returns that did something or did not. Only 1 is true.
 func doneOf(reply any) (bool, error) {
 	switch reply {
 	case int64(1):

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"reflect"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -23,14 +24,17 @@ const resolution = time.Millisecond
 // [lockfx.ErrStore] for everything else that the client reports. The shortest ttl is
 // 1 ms.
 //
-// A call returns as soon as its ctx ends. The client may be busy with it for as long
-// as its own timeouts allow; Close waits for that.
+// A call returns when its ctx ends, or within 100 ms after that. The client may be
+// busy with it for as long as its own timeouts allow; Close waits for that.
 type Store struct {
 	client redis.UniversalClient
 	prefix string
-	memory int64 // milliseconds
+	memory int64 // microseconds
 	tasks  tasks
 	hub    hub
+
+	prompt atomic.Bool          // the last answer came promptly
+	hasty  func() *redis.Client // nil if there is none
 }
 
 var _ lockfx.Store = (*Store)(nil)
@@ -50,7 +54,7 @@ func New(client redis.UniversalClient, opts ...Option) (*Store, error) {
 	if _, ring := client.(*redis.Ring); ring {
 		return nil, fmt.Errorf("redisstore: %w: a *redis.Ring moves keys between servers, so it can't exclude anybody", lockfx.ErrConfig)
 	}
-	store := &Store{client: client, prefix: s.prefix, memory: s.memory.Milliseconds()}
+	store := &Store{client: client, prefix: s.prefix, memory: s.memory.Microseconds(), hasty: hastyClient(client)}
 	store.hub.subscribe = client.Subscribe
 	store.hub.tasks = &store.tasks
 	return store, nil
@@ -92,7 +96,16 @@ func (s *Store) Renew(ctx context.Context, key string, token lockfx.Token, ttl t
 	if err := check(ctx, "renew", key, lockfx.CheckTTL(ttl, resolution)); err != nil {
 		return false, err
 	}
-	return s.done(ctx, "renew", key, renewScript, token.String(), microsOf(ttl), s.memory)
+	keys, args := s.renewArgs([]lockfx.Renewal{{Key: key, Token: token, TTL: ttl}}, []int{0})
+	reply, err := s.eval(ctx, renewScript, keys, args...)
+	var renewed []bool
+	if err == nil {
+		renewed, err = renewedOf(reply, 1)
+	}
+	if err != nil {
+		return false, fault(ctx, "renew", key, err)
+	}
+	return renewed[0], nil
 }
 
 // Release frees the lease on key if it is unexpired and carries exactly token, and
@@ -101,7 +114,7 @@ func (s *Store) Release(ctx context.Context, key string, token lockfx.Token) (bo
 	if err := check(ctx, "release", key, nil); err != nil {
 		return false, err
 	}
-	return s.done(ctx, "release", key, releaseScript, token.String(), rand.Text(), s.memory)
+	return s.done(ctx, "release", key, releaseScript, token.String(), rand.Text())
 }
 
 // done runs a script that answers whether it did something.

@@ -4,14 +4,12 @@
 --
 -- KEYS  1 the lock    2 the tombstone of this acquisition
 -- ARGV  1 tag of the acquisition    2 how long the tombstone stays, in milliseconds
---       3 how long the token outlives the lease, in milliseconds
--- Returns 1 if there was a lease, or 0.
+-- Returns 1 if the acquisition had the lease, or 0.
 redis.call('SET', KEYS[2], '', 'PX', ARGV[2])
-local token, expires, owner = unpack(redis.call('HMGET', KEYS[1], 'token', 'expires', 'owner'))
-if owner ~= ARGV[1] or tonumber(expires or 0) == 0 then
+local token, ttl, owner = unpack(redis.call('HMGET', KEYS[1], 'token', 'ttl', 'owner'))
+if owner ~= ARGV[1] or ttl == '0' then
   return 0
 end
-redis.call('HSET', KEYS[1], 'expires', '0')
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
+redis.call('HSET', KEYS[1], 'ttl', '0')
 redis.pcall('PUBLISH', KEYS[1], token)
 return 1

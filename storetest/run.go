@@ -35,8 +35,21 @@ func Promises() []Promise {
 // Run runs every case that the harness allows as a subtest of its name.
 func Run(t *testing.T, newHarness Factory) {
 	t.Helper()
+	run(t, newHarness, func(*testing.T) {})
+}
+
+// RunParallel is [Run] with the cases side by side, for an engine whose leases take
+// long to end. What one harness does, such as a restart, must not disturb the others.
+func RunParallel(t *testing.T, newHarness Factory) {
+	t.Helper()
+	run(t, newHarness, (*testing.T).Parallel)
+}
+
+func run(t *testing.T, newHarness Factory, begin func(*testing.T)) {
+	t.Helper()
 	for _, p := range Promises() {
 		t.Run(p.Name, func(t *testing.T) {
+			begin(t)
 			ran, err := p.run(t.Context(), newHarness)
 			switch {
 			case err != nil:

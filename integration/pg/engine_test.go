@@ -152,7 +152,7 @@ func (e *engine) harness() (*storetest.Harness, error) {
 // postgres starts a server for one test.
 func postgres(t testing.TB, args ...string) *pgserver.Server {
 	t.Helper()
-	s, err := pgserver.Start(t.Context(), args...)
+	s, err := pgserver.Start(t.Context(), append(args, quick)...)
 	if err != nil {
 		t.Fatal(err)
 	}

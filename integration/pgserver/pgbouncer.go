@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"github.com/jackc/pgx/v5"
 
@@ -51,15 +50,15 @@ func StartPgBouncer(ctx context.Context, to *Server) (*PgBouncer, error) {
 
 func (b *PgBouncer) config(to *Server) string {
 	return fmt.Sprintf(`[databases]
-postgres = host=127.0.0.1 port=%d dbname=postgres
+postgres = host=127.0.0.1 port=%d dbname=postgres user=%s
 [pgbouncer]
 listen_addr = 127.0.0.1
-listen_port = %s
+listen_port = %d
 unix_socket_dir =
 auth_type = any
 pool_mode = transaction
 default_pool_size = 10
-`, to.port, strconv.Itoa(b.port))
+`, to.port, account, b.port)
 }
 
 func (b *PgBouncer) ping(ctx context.Context) error {

@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -142,8 +145,42 @@ func (s *Server) Process() *server.Process {
 // Restart kills the server, as a loss of power does, and starts it again on what is
 // on its disk.
 func (s *Server) Restart(ctx context.Context) error {
-	s.Process().Kill()
-	return s.launch(ctx)
+	s.Kill()
+	return s.Revive(ctx)
+}
+
+// Kill ends the server at once, as a loss of power does: with the processes that
+// serve its connections, which would go on for a moment.
+func (s *Server) Kill() {
+	p := s.Process()
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", p.Pid()))
+	p.Kill()
+	if err != nil {
+		return // a system that does not tell
+	}
+	for _, child := range strings.Fields(string(children)) {
+		pid, err := strconv.Atoi(child)
+		if err != nil {
+			continue
+		}
+		if process, err := os.FindProcess(pid); err == nil {
+			_ = process.Kill() // it may have ended by itself
+		}
+	}
+}
+
+// Revive starts a killed server again. It has to wait for the processes that served
+// the old one's connections.
+func (s *Server) Revive(ctx context.Context) error {
+	const attempts, pause = 50, 100 * time.Millisecond
+	var err error
+	for range attempts {
+		if err = s.launch(ctx); err == nil {
+			return nil
+		}
+		time.Sleep(pause)
+	}
+	return err
 }
 
 // Stop ends the server and removes its folder. It may be called after the server was

@@ -56,13 +56,14 @@ func (m *Machine) acquire(ctx, call context.Context, h *Hold) (lockfx.Grant, err
 		stop()
 		reason, err = m.accept(ctx, call, h, grant, err)
 	}
-	if h.token == 0 && grant.OK && grant.Token.Valid() {
+	if h.token != 0 {
+		settled = true
+		return grant, nil
+	}
+	if grant.OK && grant.Token.Valid() {
 		m.giveBack(h, grant.Token)
 	}
 	settled = true
-	if h.token != 0 {
-		return grant, nil
-	}
 	if err == nil {
 		m.refused(h, grant)
 		return grant, nil

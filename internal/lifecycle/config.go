@@ -31,8 +31,9 @@ type Config struct {
 	OnLost func(lockfx.Reason)
 	// Observers receive every event, in order. They and OnLost are called outside
 	// every mutex, one at a time, and their panics are contained. They may use the
-	// lock, and OnLost may call Dispose. A callback that is told of an acquisition
-	// must not wait for the run that it is for: its body starts afterwards.
+	// lock, and OnLost may call Dispose. But none may wait for a run whose own
+	// goroutine is calling it: when told of the acquisition, or of what came out of
+	// a Tick that the body made.
 	Observers []func(lockfx.Event)
 	// CallTimeout bounds each call of the store. Without it an acquisition or a
 	// heartbeat is bounded by the lease alone. 0 is no limit.

@@ -313,6 +313,42 @@ func TestABeatDuringATickLeavesOneTimer(t *testing.T) {
 	})
 }
 
+func TestOnlyAStrictTrueIsARelease(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		answer answer
+		ok     bool
+		err    error
+	}{
+		{"true", always(true, nil), true, nil},
+		{"false", always(false, nil), false, nil},
+		{"true and an error", always(true, errBoom), false, errBoom},
+		{"false and an error", always(false, errBoom), false, errBoom},
+		{"panic", once(func(context.Context) { panic(errBoom) }), false, errBoom},
+		{"no answer", never, false, lockfx.ErrTimeout},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.wantRelease(t, false) // of nothing
+				r.wantCalls(t)
+				r.acquire(t)
+				r.store.releases(tt.answer)
+				ok, err := r.Release(background)
+				if ok != tt.ok || !errors.Is(err, tt.err) || tt.err != nil && !errors.Is(err, lockfx.ErrStore) {
+					t.Errorf("Release = %v, %v; want %v, %v", ok, err, tt.ok, tt.err)
+				}
+				r.wantState(t, lockfx.Released) // all the same
+				e := r.seen.all()[1]
+				if e.Kind != lockfx.EventReleased || e.Reason != lockfx.ReasonReleased || tt.ok != (e.Err == nil) {
+					t.Errorf("event %v", e)
+				}
+				r.wantRelease(t, false) // again
+				r.wantCalls(t, "acquire", "release 1")
+			})
+		})
+	}
+}
+
 func TestAReleaseEndsTheRenewalFirst(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.acquire(t)

@@ -3,6 +3,8 @@ package lifecycle_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -113,7 +115,10 @@ func TestAReplyAfterThePauseRenewsNothing(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r *rig) {
 				r.acquire(t)
-				r.store.renews(once(func(context.Context) { r.clock.leap(tt.wall, tt.mono) }))
+				var pause sync.Once // the heartbeat after it may be due at once
+				r.store.renews(once(func(context.Context) {
+					pause.Do(func() { r.clock.leap(tt.wall, tt.mono) })
+				}))
 				held, err := r.Tick(background)
 				if held != tt.held || r.Held() != tt.held || tt.held != (err == nil) {
 					t.Errorf("Tick = %v, %v, and Held is %v", held, err, r.Held())
@@ -122,7 +127,9 @@ func TestAReplyAfterThePauseRenewsNothing(t *testing.T) {
 					r.wantLosses(t, lockfx.ReasonExpired)
 				}
 				r.dispose(t)
-				r.wantCalls(t, "acquire", "renew 1", "release 1") // the store may hold it still
+				if got := r.store.calls("release"); !slices.Equal(got, []string{"release 1"}) { // the store may hold it still
+					t.Errorf("given back: %q", got)
+				}
 			})
 		})
 	}

@@ -124,6 +124,41 @@ func TestGrantAndCancelAtOnce(t *testing.T) {
 	}
 }
 
+func TestGrantToADeadWaiterIsPassedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var set fifo.Set[string]
+		lock(t, &set, "a")
+		ctx := &dyingContext{Context: t.Context()}
+		got := make(chan error, 1)
+		go func() { got <- set.Lock(ctx, "a") }()
+		synctest.Wait()
+		ctx.dead.Store(true)
+		set.Unlock("a")
+		if err := <-got; !errors.Is(err, context.Canceled) {
+			t.Errorf("Lock = %v", err)
+		}
+		if set.Len() != 0 {
+			t.Error("the key was granted to nobody, and is still held")
+		}
+	})
+}
+
+// dyingContext is dead before its Done says so.
+type dyingContext struct {
+	context.Context
+	dead atomic.Bool
+}
+
+func (c *dyingContext) Err() error {
+	if c.dead.Load() {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Value hides the parent, whose cause is asked for otherwise.
+func (c *dyingContext) Value(any) any { return nil }
+
 func TestDeadContextGetsNothing(t *testing.T) {
 	var set fifo.Set[string]
 	ctx, cancel := context.WithCancel(t.Context())

@@ -124,6 +124,11 @@ func TestOneThreadServesAllWaiters(t *testing.T) {
 
 func TestCancelledWaiterReturnsAndItsThreadGivesUp(t *testing.T) {
 	files, path := newFiles(t)
+	var sleeps atomic.Int32
+	files.OpenFile = func(path string) (File, error) {
+		f, err := Open(path)
+		return &sleepCounted{f, &sleeps}, err
+	}
 	o := other(t, path)
 	errGone := errors.New("gone")
 	for range 3 { // the thread of the first serves the next ones as well
@@ -142,10 +147,23 @@ func TestCancelledWaiterReturnsAndItsThreadGivesUp(t *testing.T) {
 			t.Errorf("%d threads sleep, want 1", n)
 		}
 	}
+	if n := sleeps.Load(); n > 1 {
+		t.Errorf("%d threads were sent to sleep, want 1", n)
+	}
 	must(t, o.Unlock())
 	eventually(t, "the thread gave up", func() bool { return files.Parked() == 0 })
 	eventually(t, "the other gets it back", func() bool { ok, err := o.TryLock(); return ok && err == nil })
 	must(t, o.Close())
+}
+
+type sleepCounted struct {
+	File
+	sleeps *atomic.Int32
+}
+
+func (f *sleepCounted) Lock() error {
+	f.sleeps.Add(1)
+	return f.File.Lock()
 }
 
 func TestNextWaiterTakesTheSleepingThread(t *testing.T) {

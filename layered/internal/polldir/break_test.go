@@ -48,10 +48,35 @@ func TestWaiterTakesALockTheMomentItIsStale(t *testing.T) {
 		start := time.Now()
 		l, err := new(Dirs).Lock(t.Context(), path, stale, unexpected(t))
 		must(t, err)
-		if waited := time.Since(start); waited < stale || waited > stale+settle+2*time.Millisecond {
+		if waited := time.Since(start); waited < stale+settle || waited > stale+settle+2*time.Millisecond {
 			t.Errorf("it waited for %v", waited)
 		}
 		must(t, l.Unlock())
+	})
+}
+
+// proper-lockfile saw the stale lock before we broke it, and removes ours for it.
+func TestRemovalRightAfterBreakingIsSeen(t *testing.T) {
+	path := lockPath(t)
+	synctest.Test(t, func(t *testing.T) {
+		leave(t, path, time.Hour)
+		var theirs atomic.Bool
+		got := make(chan *Lock)
+		go func() {
+			l, err := new(Dirs).Lock(t.Context(), path, stale, unexpected(t))
+			if err != nil || theirs.Load() {
+				t.Errorf("Lock = %v while they hold it: %v", err, theirs.Load())
+			}
+			got <- l
+		}()
+		time.Sleep(settle / 2)
+		must(t, os.Remove(path))
+		leave(t, path, -time.Millisecond)
+		theirs.Store(true)
+		time.Sleep(stale / 2)
+		theirs.Store(false)
+		must(t, os.Remove(path))
+		must(t, (<-got).Unlock())
 	})
 }
 
@@ -71,6 +96,16 @@ func TestCase_H08_SecondContenderSparesTheFreshLock(t *testing.T) {
 	}
 	if !spares(func(path string, dead fs.FileInfo) error { return breakStale(path, dead, stale) }) {
 		t.Error("breaking a stale lock hit a fresh one")
+	}
+	// It looks before it moves: there is no place to move anything to.
+	if !spares(func(path string, dead fs.FileInfo) error {
+		err := moveAway(path, dead, filepath.Join(path, "none", "moved"))
+		if !errors.Is(err, fifo.ErrBusy) {
+			t.Errorf("moveAway = %v", err)
+		}
+		return err
+	}) {
+		t.Error("a fresh lock was hit")
 	}
 	// Paused after its second look, it moves the fresh lock, and has to put it back.
 	if !spares(func(path string, dead fs.FileInfo) error { return moveAside(path, dead, path+".moved") }) {

@@ -140,6 +140,14 @@ func TestLossIsToldOnceAndLeavesTheNextHolderAlone(t *testing.T) {
 	for name, steal := range map[string]func(*testing.T, string){
 		"removed":  func(t *testing.T, path string) { must(t, os.Remove(path)) },
 		"replaced": func(t *testing.T, path string) { must(t, os.Remove(path)); leave(t, path, -time.Millisecond) },
+		"exchanged": func(t *testing.T, path string) { // with the mtime that we wrote
+			info, err := os.Stat(path)
+			must(t, err)
+			must(t, os.Mkdir(path+"-new", 0o700))
+			must(t, os.Remove(path))
+			must(t, os.Rename(path+"-new", path))
+			must(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
+		},
 		"touched": func(t *testing.T, path string) {
 			now := time.Now().Add(time.Millisecond)
 			must(t, os.Chtimes(path, now, now))

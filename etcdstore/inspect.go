@@ -1,0 +1,78 @@
+package etcdstore
+
+import (
+	"context"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/lockfx/lockfx"
+)
+
+var (
+	_ lockfx.Inspector = (*Store)(nil)
+	_ lockfx.Breaker   = (*Store)(nil)
+	_ lockfx.Closer    = (*Store)(nil)
+)
+
+// Inspect returns the lease on key, or the zero Lease if the key is free. The time
+// left is rounded up to a whole second.
+func (s *Store) Inspect(ctx context.Context, key string) (lockfx.Lease, error) {
+	if err := check(ctx, "inspect", key, nil); err != nil {
+		return lockfx.Lease{}, err
+	}
+	call, cancel := bounded(ctx)
+	defer cancel()
+	lease, err := s.inspect(call, nameOf(s.prefix, key))
+	if err != nil {
+		return lockfx.Lease{}, fault(ctx, "inspect", key, err)
+	}
+	return lease, nil
+}
+
+func (s *Store) inspect(ctx context.Context, name string) (lockfx.Lease, error) {
+	record, err := s.get(ctx, name)
+	if err != nil || record == nil {
+		return lockfx.Lease{}, err
+	}
+	left, err := s.timeLeft(ctx, clientv3.LeaseID(record.Lease))
+	if err != nil || left == 0 {
+		return lockfx.Lease{}, err
+	}
+	return lockfx.Lease{Token: lockfx.Token(record.CreateRevision), Label: string(record.Value), TimeLeft: left}, nil
+}
+
+// Break frees the key whoever holds it, and reports whether it was held. The next
+// token is greater than the broken one. It is an error in the same case as of
+// [Store.Release].
+func (s *Store) Break(ctx context.Context, key string) (bool, error) {
+	if err := check(ctx, "break", key, nil); err != nil {
+		return false, err
+	}
+	call, cancel := bounded(ctx)
+	defer cancel()
+	name := nameOf(s.prefix, key)
+	id, doubt, err := s.free(call, name, clientv3.Compare(clientv3.CreateRevision(name), ">", 0))
+	if err == nil && id == none && doubt {
+		err = errDoubt
+	}
+	switch {
+	case err != nil:
+		return false, fault(ctx, "break", key, err)
+	case id == none:
+		return false, nil
+	}
+	s.discard(call, id)
+	return true, nil
+}
+
+// Close ends the store's watch, which closes the channels of those who still watch,
+// gives back the leases of its pool, and waits until nothing of the store is under
+// way. It does not close the client, and leaves held keys alone. If ctx ends first,
+// the error matches its cause. A closed store can be used again.
+func (s *Store) Close(ctx context.Context) error {
+	s.hub.close()
+	for _, l := range s.pool.close() {
+		s.discard(ctx, l.id)
+	}
+	return s.tasks.wait(ctx)
+}

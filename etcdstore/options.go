@@ -1,0 +1,90 @@
+package etcdstore
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lockfx/lockfx"
+)
+
+const (
+	defaultPrefix = "lockfx/"
+	maxPool       = 1000
+)
+
+// An Option configures [New]. It prints itself as it is written.
+type Option interface {
+	fmt.Stringer
+	apply(*settings) error
+}
+
+type settings struct {
+	prefix string
+	pool   int
+}
+
+type option struct {
+	text string
+	set  func(*settings) error
+}
+
+func (o option) String() string { return o.text }
+
+func (o option) apply(s *settings) error { return o.set(s) }
+
+// WithPrefix puts prefix before the name of every key of the store; "lockfx/" by
+// default. It has 1 to 128 bytes of UTF-8 without NUL and ends with a slash. A
+// store needs the right to read, write and watch what begins with its prefix.
+//
+// Stores with different prefixes know nothing of each other.
+func WithPrefix(prefix string) Option {
+	return option{fmt.Sprintf("etcdstore.WithPrefix(%q)", prefix), func(s *settings) error {
+		s.prefix = prefix
+		switch {
+		case len(prefix) > 128:
+			return fmt.Errorf("has %d bytes; at most 128 are allowed", len(prefix))
+		case !strings.HasSuffix(prefix, "/"):
+			return errors.New("must end with a slash")
+		case strings.Contains(prefix, "\x00") || !utf8.ValidString(prefix):
+			return errors.New("must be UTF-8 without NUL")
+		}
+		return nil
+	}}
+}
+
+// WithPool keeps up to n leases of etcd ready, 1 to 1000, so that an acquisition
+// need not wait for one to be granted. None is kept by default.
+//
+// The pool follows the use of the store: the first acquisition fills it with leases
+// of its ttl, a lease that comes back from a release or a refusal is used again, and
+// leases that nobody uses expire in etcd after their ttl.
+func WithPool(n int) Option {
+	return option{fmt.Sprintf("etcdstore.WithPool(%d)", n), func(s *settings) error {
+		s.pool = n
+		if n < 1 || n > maxPool {
+			return fmt.Errorf("must be 1 to %d", maxPool)
+		}
+		return nil
+	}}
+}
+
+// settle applies all options and reports all their faults.
+func settle(opts []Option) (settings, error) {
+	s := settings{prefix: defaultPrefix}
+	var faults []string
+	for i, opt := range opts {
+		if opt == nil {
+			faults = append(faults, fmt.Sprintf("option %d is nil", i+1))
+			continue
+		}
+		if err := opt.apply(&s); err != nil {
+			faults = append(faults, opt.String()+": "+err.Error())
+		}
+	}
+	if faults != nil {
+		return s, fmt.Errorf("%w: %s", lockfx.ErrConfig, strings.Join(faults, "; "))
+	}
+	return s, nil
+}

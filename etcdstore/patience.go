@@ -1,0 +1,75 @@
+package etcdstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+const (
+	// patience bounds a call whose ctx has no earlier end. An election takes one to
+	// two seconds with etcd's default settings.
+	patience = 5 * time.Second
+	// firstPause and longestPause are between the attempts of a call.
+	firstPause   = 10 * time.Millisecond
+	longestPause = 320 * time.Millisecond
+)
+
+var errNoAnswer = fmt.Errorf("no answer within %v", patience)
+
+// bounded returns the context of a call's requests. A member without a leader refuses
+// them, instead of keeping them until it has one.
+func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(clientv3.WithRequireLeader(ctx), patience)
+}
+
+// persist sends a request until etcd answers it: while a leader is elected or a
+// connection replaced, a request fails that will succeed a moment later. It gives up
+// when ctx ends. doubt reports that an attempt before the last one was not answered,
+// so it may have been carried out, or may still be.
+func persist[T any](ctx context.Context, send func() (T, error)) (answer T, doubt bool, err error) {
+	for wait := firstPause; ; wait = min(2*wait, longestPause) {
+		answer, err = send()
+		err = clientv3.ContextError(ctx, err)
+		if err == nil || !passes(err) || !pause(ctx, wait) {
+			return answer, doubt, err
+		}
+		doubt = true
+	}
+}
+
+// passing are the answers of etcd that time heals.
+var passing = []error{
+	rpctypes.ErrNoLeader, rpctypes.ErrNotLeader, rpctypes.ErrLeaderChanged, rpctypes.ErrStopped, rpctypes.ErrTimeout,
+	rpctypes.ErrTimeoutDueToLeaderFail, rpctypes.ErrTimeoutDueToConnectionLost, rpctypes.ErrTimeoutWaitAppliedIndex,
+	rpctypes.ErrUnhealthy, rpctypes.ErrTooManyRequests,
+	rpctypes.ErrLeaseExist, // the next attempt asks for another one
+}
+
+// passes reports whether a request that met err is worth another attempt. An error
+// that is none of etcd's own comes from the connection, or says that a member which
+// was asked as the leader is the leader no longer.
+func passes(err error) bool {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	var answer rpctypes.EtcdError
+	return !errors.As(err, &answer) || slices.ContainsFunc(passing, func(p error) bool { return errors.Is(err, p) })
+}
+
+// pause waits for d and reports whether ctx is still alive.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

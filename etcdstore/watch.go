@@ -1,0 +1,47 @@
+package etcdstore
+
+import (
+	"context"
+	"sync"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/lockfx/lockfx"
+)
+
+var _ lockfx.Watcher = (*Store)(nil)
+
+// Watch returns a channel that gets a signal whenever the key was freed: by its
+// holder, by force, or because its lease ended. It returns once etcd has confirmed
+// the watch.
+//
+// One watch of etcd serves all watches of the store. It is opened by the first, from
+// the present on, and ends with the last. When its connection breaks, the client goes
+// on where it was; if etcd has no leader or has forgotten what happened meanwhile,
+// the watch is lost and the channel is closed.
+func (s *Store) Watch(ctx context.Context, key string) (<-chan struct{}, func(), error) {
+	if err := check(ctx, "watch", key, nil); err != nil {
+		return nil, nil, err
+	}
+	call, cancel := bounded(ctx)
+	defer cancel()
+	w := s.hub.watch(nameOf(s.prefix, key))
+	stop := sync.OnceFunc(func() { s.hub.unwatch(w) })
+	var err error
+	select {
+	case <-w.stream.settled:
+		err = w.stream.err
+	case <-call.Done():
+		err = call.Err()
+	}
+	if err != nil {
+		stop()
+		return nil, nil, fault(ctx, "watch", key, err)
+	}
+	return w.freed, stop, nil
+}
+
+// watchEnds watches the ends of all records of the store.
+func (s *Store) watchEnds(ctx context.Context) clientv3.WatchChan {
+	return s.client.Watch(ctx, s.prefix, clientv3.WithPrefix(), clientv3.WithFilterPut(), clientv3.WithCreatedNotify())
+}

@@ -1,0 +1,242 @@
+package pg_test
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/integration/pgserver"
+	"github.com/lockfx/lockfx/pgstore"
+	"github.com/lockfx/lockfx/storetest"
+)
+
+// pairs is how often the two sides of a comparison are measured in turn, so that a
+// busy moment of the machine hits both.
+const pairs = 40
+
+// bench opens a server without a proxy, and two tables in it.
+func bench(b *testing.B) *pgxpool.Pool {
+	b.Helper()
+	s, err := pgserver.Start(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	pool, err := pgxpool.New(context.Background(), pgserver.URL(s.Addr()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		pool.Close()
+		s.Stop()
+	})
+	if err := pgstore.Migrate(b.Context(), pool); err != nil {
+		b.Fatal(err)
+	}
+	return pool
+}
+
+func benchStore(b *testing.B, pool *pgxpool.Pool, opts ...pgstore.Option) *pgstore.Store {
+	b.Helper()
+	store, err := pgstore.New(pool, opts...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := store.Close(context.Background()); err != nil {
+			b.Error(err)
+		}
+	})
+	return store
+}
+
+// compare reports the p50 of ours and of the floor, and the median of the ratios of
+// the pairs.
+func compare(b *testing.B, each int, ours, floor func()) {
+	b.Helper()
+	for range b.N {
+		var ratios, our, raw []float64
+		for range pairs {
+			f := p50(each, floor)
+			o := p50(each, ours)
+			ratios, our, raw = append(ratios, o/f), append(our, o), append(raw, f)
+		}
+		b.ReportMetric(median(our), "ns/ours")
+		b.ReportMetric(median(raw), "ns/floor")
+		b.ReportMetric(median(ratios), "ratio")
+	}
+}
+
+func p50(n int, op func()) float64 {
+	took := make([]float64, n)
+	for i := range took {
+		begin := time.Now()
+		op()
+		took[i] = float64(time.Since(begin))
+	}
+	return median(took)
+}
+
+func median(v []float64) float64 {
+	slices.Sort(v)
+	return v[len(v)/2]
+}
+
+func must[T any](b *testing.B) func(T, error) T {
+	return func(v T, err error) T {
+		b.Helper()
+		if err != nil {
+			b.Fatal(err)
+		}
+		return v
+	}
+}
+
+// file reads one of the store's own statements.
+func file(b *testing.B, name string) string {
+	b.Helper()
+	text, err := os.ReadFile("../../pgstore/sql/" + name)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return strings.ReplaceAll(string(text), "{leases}", "lockfx_leases")
+}
+
+// sayAsync makes the server answer every commit before it is on the disk.
+func sayAsync(b *testing.B, pool *pgxpool.Pool) {
+	b.Helper()
+	if _, err := pool.Exec(b.Context(), "ALTER ROLE postgres SET synchronous_commit = off"); err != nil {
+		b.Fatal(err)
+	}
+	pool.Reset()
+}
+
+// An uncontended acquire and release, against the same SQL sent by the client alone,
+// without the transaction around it.
+func BenchmarkAcquireRelease(b *testing.B) {
+	b.Run("durable", func(b *testing.B) { benchAcquireRelease(b, bench(b)) })
+	b.Run("async", func(b *testing.B) {
+		pool := bench(b)
+		sayAsync(b, pool)
+		benchAcquireRelease(b, pool, pgstore.WithAsyncCommit())
+	})
+}
+
+func benchAcquireRelease(b *testing.B, pool *pgxpool.Pool, opts ...pgstore.Option) {
+	b.Helper()
+	store := benchStore(b, pool, opts...)
+	ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
+	defer cancel()
+	acquire, release := file(b, "acquire.sql"), file(b, "release.sql")
+	tag := 0
+	compare(b, 100, func() {
+		g := must[lockfx.Grant](b)(store.Acquire(ctx, "ours", time.Minute))
+		if !must[bool](b)(store.Release(ctx, "ours", g.Token)) {
+			b.Fatal("not released")
+		}
+	}, func() {
+		tag++
+		var granted bool
+		var token, left int64
+		var label string
+		row := pool.QueryRow(ctx, acquire, "floor", tag, "", time.Minute.Microseconds(), (24 * time.Hour).Microseconds())
+		if err := row.Scan(&granted, &token, &label, &left); err != nil || !granted {
+			b.Fatal(granted, err)
+		}
+		if freed := must[pgconn.CommandTag](b)(pool.Exec(ctx, release, "floor", token, "floor")); freed.RowsAffected() != 1 {
+			b.Fatal("not released")
+		}
+	})
+}
+
+// From the start of the old holder's release to the return of the next one's acquire,
+// against a DELETE that notifies, a received notification and an INSERT on the bare
+// client.
+func BenchmarkHandOff(b *testing.B) {
+	pool := bench(b)
+	store := benchStore(b, pool)
+	ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
+	defer cancel()
+	const (
+		take = "INSERT INTO raw VALUES ('key') ON CONFLICT DO NOTHING"
+		free = "WITH freed AS (DELETE FROM raw RETURNING key) SELECT pg_notify('raw', key) FROM freed"
+	)
+	must[pgconn.CommandTag](b)(pool.Exec(ctx, "CREATE TABLE raw (key text PRIMARY KEY)"))
+	pooled := must[*pgxpool.Conn](b)(pool.Acquire(ctx))
+	listener := pooled.Hijack()
+	defer listener.Close(ctx) //nolint:errcheck // the end of the benchmark
+	must[pgconn.CommandTag](b)(listener.Exec(ctx, "LISTEN raw"))
+
+	freed, stop, err := store.Watch(ctx, "ours")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer stop()
+	held := must[lockfx.Grant](b)(store.Acquire(ctx, "ours", time.Minute))
+	must[pgconn.CommandTag](b)(pool.Exec(ctx, take))
+	compare(b, 50, func() {
+		next := make(chan lockfx.Grant)
+		go func() {
+			for {
+				<-freed
+				if g := must[lockfx.Grant](b)(store.Acquire(ctx, "ours", time.Minute)); g.OK {
+					next <- g
+					return
+				}
+			}
+		}()
+		must[bool](b)(store.Release(ctx, "ours", held.Token))
+		held = <-next
+	}, func() {
+		next := make(chan struct{})
+		go func() {
+			must[*pgconn.Notification](b)(listener.WaitForNotification(ctx))
+			must[pgconn.CommandTag](b)(pool.Exec(ctx, take))
+			close(next)
+		}()
+		must[pgconn.CommandTag](b)(pool.Exec(ctx, free))
+		<-next
+	})
+}
+
+// The wall time of one renewal among a thousand.
+func BenchmarkRenewMany(b *testing.B) {
+	store := benchStore(b, bench(b), pgstore.WithAsyncCommit())
+	const held = 1000
+	renewals := make([]lockfx.Renewal, held)
+	for i := range renewals {
+		key := "lock " + strconv.Itoa(i)
+		g := must[lockfx.Grant](b)(store.Acquire(b.Context(), key, time.Hour))
+		renewals[i] = lockfx.Renewal{Key: key, Token: g.Token, TTL: time.Hour}
+	}
+	var took []float64
+	for b.Loop() {
+		begin := time.Now()
+		for _, r := range store.RenewMany(b.Context(), renewals) {
+			if !r.OK {
+				b.Fatal("not renewed: ", r.Err)
+			}
+		}
+		took = append(took, float64(time.Since(begin)))
+	}
+	b.ReportMetric(median(took)/held, "ns/renewal")
+}
+
+// The operations one by one.
+func BenchmarkStore(b *testing.B) {
+	pool := bench(b)
+	storetest.Bench(b, func() (*storetest.Harness, error) {
+		if _, err := pool.Exec(b.Context(), "TRUNCATE lockfx_leases"); err != nil {
+			return nil, err
+		}
+		s, err := pgstore.New(pool)
+		return &storetest.Harness{Store: s, TTL: time.Second, Close: func() { _ = s.Close(context.Background()) }}, err
+	})
+}

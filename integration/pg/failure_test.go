@@ -1,0 +1,215 @@
+package pg_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/integration/proxy"
+	"github.com/lockfx/lockfx/pgstore"
+)
+
+// What was answered is on the disk: a lease outlives the death of the server, and
+// the same pool goes on.
+func TestLeasesOutliveAKilledServer(t *testing.T) {
+	for name, opts := range map[string][]pgstore.Option{"durable": nil, "async": {pgstore.WithAsyncCommit()}} {
+		t.Run(name, func(t *testing.T) {
+			s := postgres(t)
+			e := over(t, s, nil)
+			store := e.store(t, opts...)
+			gone := grants(t, store, "released", time.Hour)
+			if ok, err := store.Release(t.Context(), "released", gone); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+			held := grants(t, store, "held", time.Hour)
+			s.Kill()
+			if g, err := store.Acquire(t.Context(), "other", time.Hour); g.OK || !errors.Is(err, lockfx.ErrStore) {
+				t.Fatalf("without a server: %+v, %v; want an error that matches lockfx.ErrStore", g, err)
+			}
+			if err := s.Revive(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if next := grants(t, store, "released", time.Hour); next <= gone {
+				t.Errorf("token %v after %v", next, gone)
+			}
+			if name == "async" {
+				return // the lease may be gone, as that option says
+			}
+			refuses(t, store, "held")
+			if ok, err := store.Renew(t.Context(), "held", held, time.Hour); !ok || err != nil {
+				t.Errorf("renew: %v, %v", ok, err)
+			}
+		})
+	}
+}
+
+// An administrator ends the connection while the server works on a call.
+func TestATerminatedCallIsSentAgainWhereThatIsHarmless(t *testing.T) {
+	e := over(t, shared(t), nil)
+	store, d := e.store(t), e.direct(t)
+	terminated := func(call func() (bool, error)) (bool, error) {
+		d.exec("BEGIN")
+		d.exec("SELECT FROM LEASES FOR UPDATE")
+		done := start(call)
+		other := e.direct(t)
+		other.blocked()
+		other.terminateBlocked()
+		d.exec("ROLLBACK")
+		got := <-done
+		return got.value, got.err
+	}
+	ctx := context.Background()
+	grants(t, store, "nightly", time.Millisecond)
+	d.expired("nightly")
+	var g lockfx.Grant
+	if ok, err := terminated(func() (ok bool, err error) {
+		g, err = store.Acquire(ctx, "nightly", time.Hour)
+		return g.OK, err
+	}); !ok || err != nil {
+		t.Fatalf("acquire: %v, %v; want a grant", ok, err)
+	}
+	if ok, err := terminated(func() (bool, error) { return store.Renew(ctx, "nightly", g.Token, time.Hour) }); !ok || err != nil {
+		t.Errorf("renew: %v, %v; want true", ok, err)
+	}
+	// Sent again, a release that had arrived would say false: it is not.
+	if ok, err := terminated(func() (bool, error) { return store.Release(ctx, "nightly", g.Token) }); ok || !errors.Is(err, lockfx.ErrStore) {
+		t.Errorf("release: %v, %v; want an error that matches lockfx.ErrStore", ok, err)
+	}
+	if ok, err := store.Release(ctx, "nightly", g.Token); !ok || err != nil {
+		t.Errorf("release: %v, %v; want true", ok, err)
+	}
+}
+
+// The request is held up on its way; its caller gives up and undoes it; then it
+// arrives. Reports whether the key is held in the end.
+func delayed(t *testing.T, e *engine, undone func(direct)) (held bool) {
+	t.Helper()
+	store, d := e.store(t), e.direct(t)
+	grants(t, store, "warm", time.Minute) // there is a connection, and it knows the statements
+	let := e.proxy.Hold()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	acquired := start(func() (lockfx.Grant, error) { return store.Acquire(ctx, "nightly", time.Hour) })
+	time.Sleep(20 * time.Millisecond) // it leaves; an answer can't come
+	cancel(errors.New("given up"))
+	if got := <-acquired; got.value.OK || !errors.Is(got.err, context.Canceled) || !strings.Contains(got.err.Error(), "given up") {
+		t.Fatalf("%+v, %v; want the end of the context and its cause", got.value, got.err)
+	}
+	d.until("EXISTS (SELECT FROM LEASES WHERE key = 'nightly' AND cardinality(undone) = 1)")
+	undone(d)
+	const mark = "SELECT xmin::text || ' ' || xmax::text FROM LEASES WHERE key = 'nightly'"
+	before := value[string](d, mark)
+	let()
+	d.until("("+mark+") <> $1", before) // it has locked the row, or more
+	d.until("NOT EXISTS (SELECT FROM pg_locks WHERE relation = $1::regclass AND pid <> pg_backend_pid())", d.table)
+	return value[bool](d, "SELECT expires > clock_timestamp() FROM LEASES WHERE key = 'nightly'")
+}
+
+func TestCase_A02_ADelayedRequestCannotOvertakeItsUndoing(t *testing.T) {
+	newKey, freeKey := over(t, shared(t), nil), over(t, shared(t), nil)
+	d := freeKey.direct(t)
+	grants(t, freeKey.store(t), "nightly", time.Millisecond)
+	d.expired("nightly")
+	for name, e := range map[string]*engine{"a new key": newKey, "a free key": freeKey} {
+		if delayed(t, e, func(direct) {}) {
+			t.Error(name, "is held by nobody's lease")
+		}
+		grants(t, e.store(t), "nightly", time.Hour)
+	}
+	planted := over(t, shared(t), nil) // a fault: no tombstone
+	if !delayed(t, planted, func(d direct) { d.exec("UPDATE LEASES SET undone = '{}'") }) {
+		t.Error("the test does not notice a request that overtook its undoing")
+	}
+}
+
+// Whatever is lost, an acquisition that is not granted leaves nothing behind, also
+// where another connection is hard to come by.
+func TestCase_A02_LostRepliesAreUndoneWithAPoolOfOne(t *testing.T) {
+	e := over(t, shared(t), poolOfOne)
+	store, d := e.store(t), e.direct(t)
+	grants(t, store, "warm", time.Minute)
+	heal := e.proxy.Inflict(proxy.LoseReplies)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if g, err := store.Acquire(ctx, "nightly", time.Hour); g.OK || !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("%+v, %v; want the end of the context", g, err)
+	}
+	if held := value[int64](d, "SELECT count(*) FROM LEASES WHERE key = 'nightly' AND expires > clock_timestamp()"); held != 1 {
+		t.Fatalf("%d leases; the request should have arrived", held)
+	}
+	heal()
+	d.until("NOT EXISTS (SELECT FROM LEASES WHERE key = 'nightly' AND expires > clock_timestamp())")
+}
+
+func poolOfOne(c *pgxpool.Config) { c.MaxConns = 1 }
+
+// A watch takes its connection out of the pool, so that one connection is enough for
+// the application and its locks.
+func TestAPoolOfOneIsNotStarved(t *testing.T) {
+	e := over(t, shared(t), poolOfOne)
+	store := e.store(t)
+	token := grants(t, store, "nightly", time.Hour)
+	freed, stop, err := store.Watch(t.Context(), "nightly")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	refuses(t, store, "nightly")
+	if ok, err := store.Release(t.Context(), "nightly", token); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	<-freed
+	grants(t, store, "nightly", time.Hour)
+}
+
+// With every connection in use a call waits as long as its context allows, and
+// nothing has been sent.
+func TestCase_A05_AnExhaustedPoolIsAnError(t *testing.T) {
+	e := over(t, shared(t), poolOfOne)
+	pool, err := e.pool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := e.over(pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if g, err := store.Acquire(ctx, "nightly", time.Hour); g.OK || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%+v, %v; want the end of the context", g, err)
+	}
+	conn.Release()
+	if rows := value[int64](e.direct(t), "SELECT count(*) FROM LEASES"); rows != 0 {
+		t.Errorf("%d rows, want none", rows)
+	}
+	grants(t, store, "nightly", time.Hour)
+}
+
+// A closed pool is an outage too.
+func TestCase_A05_AClosedPoolIsAnError(t *testing.T) {
+	e := over(t, shared(t), nil)
+	pool, err := e.pool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := e.over(pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool.Close()
+	if g, err := store.Acquire(t.Context(), "nightly", time.Hour); g.OK || !errors.Is(err, lockfx.ErrStore) {
+		t.Errorf("%+v, %v; want an error that matches lockfx.ErrStore", g, err)
+	}
+	if _, _, err := store.Watch(t.Context(), "nightly"); !errors.Is(err, lockfx.ErrStore) {
+		t.Errorf("%v; want an error that matches lockfx.ErrStore", err)
+	}
+}

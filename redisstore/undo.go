@@ -1,0 +1,58 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// undoWithin bounds the undoing of an acquisition.
+	undoWithin = 10 * time.Second
+	// undoGrace is how long an acquisition whose ctx is over waits for its undoing,
+	// so that ordinarily the key is free again when it returns.
+	undoGrace = 50 * time.Millisecond
+	// undoAgain is the pause between two attempts.
+	undoAgain = 100 * time.Millisecond
+	// tombstone is how long a request may be on its way after its undoing.
+	tombstone = 5 * time.Minute
+)
+
+// undo ends the acquisition of tag, whether its request arrived or is still on its
+// way. It returns when that is done, or after undoGrace; the attempts go on for
+// undoWithin.
+func (s *Store) undo(ctx context.Context, lock, tag string) {
+	done := make(chan struct{})
+	s.tasks.run(func() {
+		defer close(done)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWithin)
+		defer cancel()
+		for {
+			_, err := s.eval(ctx, undoScript, []string{lock, undoneName(lock, tag)}, tag, tombstone.Milliseconds())
+			var refused redis.Error
+			if err == nil || errors.As(err, &refused) || !pause(ctx, undoAgain) {
+				return // done, or the server won't, or it is too late
+			}
+		}
+	})
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoGrace)
+	defer cancel()
+	select {
+	case <-done:
+	case <-grace.Done():
+	}
+}
+
+// pause waits for d and reports whether ctx is still alive.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
