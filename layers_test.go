@@ -34,7 +34,7 @@ const (
 	zap         = "go.uber.org/zap"
 	mapstruct   = "github.com/go-viper/mapstructure/v2"
 	levenshtein = "github.com/agnivade/levenshtein"
-	flock       = "github.com/gofrs/flock"
+	fsnotify    = "github.com/fsnotify/fsnotify"
 	xsys        = "golang.org/x/sys"
 )
 
@@ -64,7 +64,7 @@ var rule = []room{
 	{dir: "layered/internal/...", rooms: []string{"layered/internal/..."}, modules: []string{xsys}},
 	{dir: "layered/layeredfx", rooms: []string{".", "layered"}, modules: []string{fx, zap}},
 	{dir: "memoize", rooms: []string{"."}},
-	{dir: "filestore", rooms: []string{"."}, modules: []string{flock}},
+	{dir: "filestore", rooms: []string{"."}, modules: []string{fsnotify, xsys}},
 
 	{dir: "redisstore", rooms: []string{"."}, modules: []string{"github.com/redis/go-redis/v9"}},
 	{dir: "etcdstore", rooms: []string{"."}, modules: []string{"go.etcd.io/etcd/api/v3", "go.etcd.io/etcd/client/v3"}},

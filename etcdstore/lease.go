@@ -40,7 +40,7 @@ type lease struct {
 // never comes back, and what still arrives with its id is refused: revoking undoes
 // all that was asked for with it.
 func (s *Store) grant(ctx context.Context, seconds int64) (lease, error) {
-	l, _, err := persist(ctx, func() (lease, error) {
+	l, _, err := persist(ctx, func(ctx context.Context) (lease, error) {
 		l := lease{id: clientv3.LeaseID(1 + rand.Int64N(math.MaxInt64)), seconds: seconds, since: time.Now()}
 		answer, err := s.leases.LeaseGrant(ctx, &pb.LeaseGrantRequest{ID: int64(l.id), TTL: seconds})
 		if err != nil {
@@ -67,7 +67,7 @@ func (s *Store) discard(ctx context.Context, id clientv3.LeaseID) (done <-chan s
 	return s.tasks.run(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardWithin)
 		defer cancel()
-		_, _, _ = persist(ctx, func() (*pb.LeaseRevokeResponse, error) { // it ends by itself otherwise
+		_, _, _ = persist(ctx, func(ctx context.Context) (*pb.LeaseRevokeResponse, error) { // it ends by itself otherwise
 			return s.leases.LeaseRevoke(ctx, &pb.LeaseRevokeRequest{ID: int64(id)})
 		})
 	})
@@ -93,7 +93,7 @@ type kept struct {
 }
 
 func (s *Store) keepAlive(ctx context.Context, id clientv3.LeaseID) kept {
-	k, _, err := persist(ctx, func() (kept, error) {
+	k, _, err := persist(ctx, func(ctx context.Context) (kept, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		k := kept{asked: time.Now()}
@@ -129,7 +129,7 @@ func (s *Store) timeLeft(ctx context.Context, id clientv3.LeaseID) (time.Duratio
 	if id == clientv3.NoLease {
 		return endless, nil
 	}
-	answer, _, err := persist(ctx, func() (*pb.LeaseTimeToLiveResponse, error) {
+	answer, _, err := persist(ctx, func(ctx context.Context) (*pb.LeaseTimeToLiveResponse, error) {
 		return s.leases.LeaseTimeToLive(ctx, &pb.LeaseTimeToLiveRequest{ID: int64(id)})
 	})
 	switch {

@@ -15,6 +15,8 @@ const (
 	// patience bounds a call whose ctx has no earlier end. An election takes one to
 	// two seconds with etcd's default settings.
 	patience = 5 * time.Second
+	// attemptWithin bounds one request: the next attempt asks another member.
+	attemptWithin = 2 * time.Second
 	// firstPause and longestPause are between the attempts of a call.
 	firstPause   = 10 * time.Millisecond
 	longestPause = 320 * time.Millisecond
@@ -28,14 +30,16 @@ func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(clientv3.WithRequireLeader(ctx), patience)
 }
 
-// persist sends a request until etcd answers it: while a leader is elected or a
-// connection replaced, a request fails that will succeed a moment later. It gives up
-// when ctx ends. doubt reports that an attempt before the last one was not answered,
-// so it may have been carried out, or may still be.
-func persist[T any](ctx context.Context, send func() (T, error)) (answer T, doubt bool, err error) {
+// persist sends a request until etcd answers it: while a leader is elected, a
+// connection replaced or a member stuck, a request fails that will succeed a moment
+// later. It gives up when ctx ends. doubt reports that an attempt before the last one
+// was not answered, so it may have been carried out, or may still be.
+func persist[T any](ctx context.Context, send func(context.Context) (T, error)) (answer T, doubt bool, err error) {
 	for wait := firstPause; ; wait = min(2*wait, longestPause) {
-		answer, err = send()
-		err = clientv3.ContextError(ctx, err)
+		attempt, cancel := context.WithTimeout(ctx, attemptWithin)
+		answer, err = send(attempt)
+		err = clientv3.ContextError(attempt, err)
+		cancel()
 		if err == nil || !passes(err) || !pause(ctx, wait) {
 			return answer, doubt, err
 		}
@@ -55,9 +59,6 @@ var passing = []error{
 // that is none of etcd's own comes from the connection, or says that a member which
 // was asked as the leader is the leader no longer.
 func passes(err error) bool {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return false
-	}
 	var answer rpctypes.EtcdError
 	return !errors.As(err, &answer) || slices.ContainsFunc(passing, func(p error) bool { return errors.Is(err, p) })
 }
@@ -68,7 +69,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return true
+		return ctx.Err() == nil
 	case <-ctx.Done():
 		return false
 	}

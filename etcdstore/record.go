@@ -25,7 +25,7 @@ const none clientv3.LeaseID = -1
 // put writes the record of name under l if there is none, and returns its token, or
 // the record that is in the way.
 func (s *Store) put(ctx context.Context, name string, l *lease) (lockfx.Token, *mvccpb.KeyValue, error) {
-	answer, doubt, err := persist(ctx, func() (*clientv3.TxnResponse, error) {
+	answer, doubt, err := persist(ctx, func(ctx context.Context) (*clientv3.TxnResponse, error) {
 		return s.client.Txn(ctx).
 			If(clientv3.Compare(clientv3.CreateRevision(name), "=", 0)).
 			Then(clientv3.OpPut(name, lockfx.LabelFrom(ctx), clientv3.WithLease(l.id))).
@@ -61,7 +61,7 @@ func (s *Store) leaseOf(ctx context.Context, h hold) (clientv3.LeaseID, error) {
 
 // get returns the record of name, or nil.
 func (s *Store) get(ctx context.Context, name string) (*mvccpb.KeyValue, error) {
-	answer, _, err := persist(ctx, func() (*clientv3.GetResponse, error) { return s.client.Get(ctx, name) })
+	answer, _, err := persist(ctx, func(ctx context.Context) (*clientv3.GetResponse, error) { return s.client.Get(ctx, name) })
 	if err != nil || len(answer.Kvs) == 0 {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (s *Store) move(ctx context.Context, h hold, from lease, seconds int64) (bo
 	if err != nil {
 		return false, err
 	}
-	answer, doubt, err := persist(ctx, func() (*clientv3.TxnResponse, error) {
+	answer, doubt, err := persist(ctx, func(ctx context.Context) (*clientv3.TxnResponse, error) {
 		return s.client.Txn(ctx).
 			If(clientv3.Compare(clientv3.CreateRevision(h.name), "=", int64(h.token))).
 			Then(clientv3.OpPut(h.name, "", clientv3.WithIgnoreValue(), clientv3.WithLease(to.id))).
@@ -98,7 +98,7 @@ func (s *Store) move(ctx context.Context, h hold, from lease, seconds int64) (bo
 // free deletes the record of name if it is so, and returns the lease that it was
 // under, or none.
 func (s *Store) free(ctx context.Context, name string, so clientv3.Cmp) (id clientv3.LeaseID, doubt bool, err error) {
-	answer, doubt, err := persist(ctx, func() (*clientv3.TxnResponse, error) {
+	answer, doubt, err := persist(ctx, func(ctx context.Context) (*clientv3.TxnResponse, error) {
 		return s.client.Txn(ctx).If(so).Then(clientv3.OpDelete(name, clientv3.WithPrevKV())).Commit()
 	})
 	if err != nil || !answer.Succeeded {

@@ -24,8 +24,8 @@ const maxFile = 16 << 10
 type directory struct {
 	path  string // absolute, without symbolic links
 	turns [stripes + 1]chan struct{}
-	// step, if not nil, is called before each step of replacing a file. It is for
-	// tests, which crash there.
+	// step, if not nil, is called before each step of locking and replacing a file. It
+	// is for tests, which crash there.
 	step func(step string, f *os.File, data []byte)
 }
 

@@ -110,9 +110,9 @@
 // # Watching
 //
 // [Store.Watch] asks the system for news of the directory (by fsnotify): one
-// subscription for a store, however many keys, and only while somebody watches. If the
-// system has none to give, the store looks at the watched records ten times a second
-// instead. [WithPolling] does so from the start.
+// subscription for a store, however many keys, from the first watch until
+// [Store.Close]. If the system has none to give, the store looks at the watched records
+// ten times a second instead. [WithPolling] does so from the start.
 //
 // # Limits
 //

@@ -1,7 +1,9 @@
 package filestore
 
 import (
+	"context"
 	"os"
+	"path/filepath"
 
 	"github.com/fsnotify/fsnotify"
 )
@@ -40,3 +42,30 @@ func SealLease(r Lease) ([]byte, error)    { return seal(leaseFormat, r) }
 func ReadLease(data []byte) (Lease, error) { return unseal[record](leaseFormat, data) }
 func SealMark(m Mark) ([]byte, error)      { return seal(markFormat, m) }
 func ReadMark(data []byte) (Mark, error)   { return unseal[mark](markFormat, data) }
+
+// TryGuard takes the guard of key if nobody has it.
+func (s *Store) TryGuard(key string) (release func(), ok bool) {
+	stripe, _ := stripeOf(leaseName(key))
+	return s.dir.tryGuard(stripe)
+}
+
+// OnGuardOpened calls f between the opening of a guard file and its locking.
+func (s *Store) OnGuardOpened(f func(name string)) {
+	s.dir.step = func(step string, file *os.File, _ []byte) {
+		if step == "lock" {
+			f(filepath.Base(file.Name()))
+		}
+	}
+}
+
+// Dir is where the files of s are.
+func (s *Store) Dir() string { return s.dir.path }
+
+// TakeMarkGuard waits for the guard of the mark.
+func (s *Store) TakeMarkGuard(ctx context.Context) (release func()) {
+	release, err := s.dir.guard(ctx, markGuard)
+	if err != nil {
+		panic(err)
+	}
+	return release
+}

@@ -78,6 +78,7 @@ func (d *directory) tryGuardFile(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.at("lock", f, nil)
 	locked, err := tryLock(f)
 	if err == nil && locked {
 		var mine, there os.FileInfo

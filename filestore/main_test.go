@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// ctx is for calls that are not about contexts.
+var ctx = context.Background()
+
 // epoch is where the clocks of the tests start.
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
@@ -53,6 +56,11 @@ func open(t testing.TB, dir string, opts ...filestore.Option) *filestore.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := s.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
 	return s
 }
 

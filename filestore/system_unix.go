@@ -48,7 +48,7 @@ func checkOwner(path string, info fs.FileInfo) error {
 // checkDir refuses a directory in which other users can do as they like.
 func checkDir(path string, info fs.FileInfo) error {
 	if info.Mode().Perm()&0o002 != 0 {
-		return fmt.Errorf("%w: everybody may write to directory %s (mode %v); give the store one of its own", ErrUnsafe, path, info.Mode().Perm())
+		return fmt.Errorf("%w: everybody may write to directory %s (mode %v); give the store one of its own", ErrUnsafe, path, info.Mode())
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if uid := os.Geteuid(); ok && uid != 0 && stat.Uid != 0 && int(stat.Uid) != uid {

@@ -18,7 +18,8 @@ var (
 // Watch returns a channel that gets a signal whenever the key was freed, by its holder
 // or by force and in whatever process, and when its lease was shortened. stop ends the
 // watch; it may be called more than once and by several goroutines at once, and must be
-// called. The channel is closed when the directory is gone, and by [Store.Close].
+// called. The channel is closed when the directory is gone, and by [Store.Close]: a
+// store that was watched must be closed in the end.
 func (s *Store) Watch(ctx context.Context, key string) (<-chan struct{}, func(), error) {
 	if err := check(ctx, "watch", key, nil); err != nil {
 		return nil, nil, err
@@ -30,8 +31,9 @@ func (s *Store) Watch(ctx context.Context, key string) (<-chan struct{}, func(),
 	return freed, stop, nil
 }
 
-// Close ends all watches: their channels are closed. Leases are left alone, and the
-// store can be used again.
+// Close ends all watches, whose channels are closed, and the subscription to the
+// system's news. Leases are left alone, and the store can be used again. The error
+// matches that of ctx if ctx ends first; what is left then ends by itself.
 func (s *Store) Close(ctx context.Context) error {
 	if err := s.watches.close(ctx); err != nil {
 		return fmt.Errorf("close file store %q: %w", s.dir.path, err)
@@ -40,15 +42,16 @@ func (s *Store) Close(ctx context.Context) error {
 }
 
 // hub tells the watchers of all keys about news of the directory. One goroutine reads
-// the news as long as there are watchers; the one that takes the last watcher away ends
-// it, and waits for it.
+// the news, from the first watch on until the store is closed or the directory is gone.
+// It is not ended with the last watch: to give a subscription back takes the system
+// longer than a lease is waited for.
 type hub struct {
 	open func() (news, error)
 	look func(key string) (sight, error)
 
 	mu     sync.Mutex          // guards what follows
 	keys   map[string]*watched // by the name of the record; empty without a reader
-	reader *reader             // nil while nobody watches
+	reader *reader             // nil before the first watch
 }
 
 // watched is a key that somebody watches.
@@ -64,24 +67,14 @@ type reader struct {
 	done chan struct{}
 }
 
-func (r *reader) end() {
-	if r != nil {
-		r.news.close()
-		<-r.done
-	}
-}
-
 func (h *hub) add(key string) (<-chan struct{}, func(), error) {
 	name, freed := leaseName(key), make(chan struct{}, 1)
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	w, err := h.watched(name, key)
 	if err != nil {
-		idle := h.takeIdleReader()
-		h.mu.Unlock()
-		idle.end()
 		return nil, nil, err
 	}
-	defer h.mu.Unlock()
 	w.channels[freed] = struct{}{}
 	return freed, func() { h.remove(name, w, freed) }, nil
 }
@@ -113,30 +106,19 @@ func (h *hub) watched(name, key string) (*watched, error) {
 // in the place of w.
 func (h *hub) remove(name string, w *watched, freed chan struct{}) {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	delete(w.channels, freed)
 	if len(w.channels) == 0 && h.keys[name] == w {
 		delete(h.keys, name)
 	}
-	idle := h.takeIdleReader()
-	h.mu.Unlock()
-	idle.end()
 }
 
-// takeIdleReader takes the reader off if nobody watches any more. h.mu is held; the
-// caller ends the reader without it.
-func (h *hub) takeIdleReader() *reader {
-	if len(h.keys) > 0 {
-		return nil
-	}
-	r := h.reader
-	h.reader = nil
-	return r
-}
-
+// close ends all watches and the reader. It waits for the reader until ctx ends.
 func (h *hub) close(ctx context.Context) error {
 	h.mu.Lock()
 	h.lose()
-	r := h.takeIdleReader()
+	r := h.reader
+	h.reader = nil
 	h.mu.Unlock()
 	if r == nil {
 		return nil

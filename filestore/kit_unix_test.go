@@ -1,3 +1,5 @@
+//go:build unix
+
 package filestore_test
 
 import (
@@ -29,7 +31,7 @@ func TestConformance(t *testing.T) {
 
 func harness(t testing.TB, opts ...filestore.Option) (*storetest.Harness, error) {
 	dir := newDir(t)
-	again := func() (lockfx.Store, error) { return filestore.New(dir, opts...) }
+	again := func() (lockfx.Store, error) { return open(t, dir, opts...), nil }
 	s, err := again()
 	return &storetest.Harness{
 		Store: s, TTL: 200 * time.Millisecond, Resolution: time.Millisecond,
@@ -80,6 +82,7 @@ func init() {
 		if _, err := os.Stdout.WriteString(g.Token.String()); err != nil {
 			return err
 		}
-		return killMyself()
+		killMyself()
+		return nil
 	}
 }

@@ -1,0 +1,105 @@
+package etcdstore
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"github.com/lockfx/lockfx"
+)
+
+// answers returns a request that meets these errors, and then none.
+func answers(errs ...error) (send func(context.Context) (int, error), sent *int) {
+	sent = new(int)
+	return func(context.Context) (int, error) {
+		*sent++
+		if *sent <= len(errs) {
+			return 0, errs[*sent-1]
+		}
+		return *sent, nil
+	}, sent
+}
+
+func TestWhatPassesIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		send, sent := answers(rpctypes.ErrGRPCNoLeader, io.EOF, errors.New("not a primary lessor"), rpctypes.ErrGRPCLeaseExist)
+		answer, doubt, err := persist(t.Context(), send)
+		if answer != 5 || !doubt || err != nil {
+			t.Errorf("%d, %v, %v after %d attempts; want 5, true, nil", answer, doubt, err, *sent)
+		}
+	})
+}
+
+func TestAnAnswerIsFinal(t *testing.T) {
+	for _, final := range []error{rpctypes.ErrGRPCLeaseNotFound, rpctypes.ErrGRPCPermissionDenied, rpctypes.ErrGRPCNoSpace} {
+		send, sent := answers(final)
+		_, doubt, err := persist(t.Context(), send)
+		if !errors.Is(err, rpctypes.Error(final)) || doubt || *sent != 1 {
+			t.Errorf("%v, doubt %v after %d attempts; want %v after 1", err, doubt, *sent, final)
+		}
+	}
+	send, _ := answers()
+	if answer, doubt, err := persist(t.Context(), send); answer != 1 || doubt || err != nil {
+		t.Errorf("%d, %v, %v; want 1, false, nil", answer, doubt, err)
+	}
+}
+
+func TestAStuckMemberIsLeftForAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stuck := true
+		begin := time.Now()
+		_, doubt, err := persist(t.Context(), func(ctx context.Context) (int, error) {
+			if stuck {
+				stuck = false
+				<-ctx.Done()
+				return 0, ctx.Err()
+			}
+			return 1, nil
+		})
+		if took := time.Since(begin); err != nil || !doubt || took < attemptWithin || took > attemptWithin+longestPause {
+			t.Errorf("%v, doubt %v after %v; want an answer, in doubt, after %v", err, doubt, took, attemptWithin)
+		}
+	})
+}
+
+func TestACallWithoutADeadlineEndsAllTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, send := range map[string]func(context.Context) (int, error){
+			"no leader": func(context.Context) (int, error) { return 0, rpctypes.ErrGRPCNoLeader },
+			"no answer": func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() },
+		} {
+			begin := time.Now()
+			call, cancel := bounded(t.Context())
+			_, _, err := persist(call, send)
+			cancel()
+			if took := time.Since(begin); took < patience-attemptWithin || took > patience {
+				t.Errorf("%s: after %v, want at most %v", name, took, patience)
+			}
+			err = fault(t.Context(), "acquire", "key", err)
+			if !errors.Is(err, lockfx.ErrStore) || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), name) {
+				t.Errorf("%v; want lockfx.ErrStore that says %q and is no end of the caller's context", err, name)
+			}
+		}
+	})
+}
+
+func TestTheEndOfTheCallersContextIsToldAsSuch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cause := errors.New("shutting down")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(cause) })
+		call, end := bounded(ctx)
+		defer end()
+		_, _, err := persist(call, func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() })
+		err = fault(ctx, "acquire", "key", err)
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) || errors.Is(err, lockfx.ErrStore) {
+			t.Errorf("%v; want the context's error and its cause", err)
+		}
+	})
+}
