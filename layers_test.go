@@ -35,6 +35,7 @@ const (
 	mapstruct   = "github.com/go-viper/mapstructure/v2"
 	levenshtein = "github.com/agnivade/levenshtein"
 	fsnotify    = "github.com/fsnotify/fsnotify"
+	xsync       = "golang.org/x/sync"
 	xsys        = "golang.org/x/sys"
 )
 
@@ -45,13 +46,14 @@ var rule = []room{
 	{dir: "."},
 	{dir: "internal/lifecycle", rooms: []string{"."}},
 	{dir: "internal/memstore", rooms: []string{"."}},
+	{dir: "internal/waiting", rooms: []string{".", "internal/lifecycle"}, modules: []string{xsync}},
 	{dir: "internal/runscope", rooms: []string{"."}, modules: []string{dig}},
 	{dir: "storetest", rooms: []string{"."}, testing: true},
 	{dir: "fence", rooms: []string{"."}},
 
 	{
 		dir:     "fxlock",
-		rooms:   []string{".", "internal/lifecycle", "internal/memstore", "internal/runscope", "fxlock/internal/..."},
+		rooms:   []string{".", "internal/lifecycle", "internal/memstore", "internal/runscope", "internal/waiting", "fxlock/internal/..."},
 		modules: []string{fx, zap, mapstruct, levenshtein},
 	},
 	{
