@@ -37,6 +37,7 @@ import (
 func Body[F any](fn any, opts ...RunOption) Option {
 	run, err := newRunSettings(opts)
 	b := &body{f: reflect.TypeFor[F](), fn: reflect.ValueOf(fn), run: run, pc: callSite(), purpose: asF{}}
+	b.title, b.results = b.f.PkgPath()+"."+b.f.Name(), fmt.Sprintf("what %v returns", b.f)
 	b.text = bodyText(fmt.Sprintf("Body[%v]", b.f), fn, opts)
 	return b.option(err)
 }
@@ -71,7 +72,7 @@ type asF struct{}
 
 func (asF) provide(b *body, s *settings) []any {
 	return []any{annotated.Located(b.fromBound(s, b.f, func(bound *boundBody, _ fx.Lifecycle) reflect.Value {
-		return reflect.MakeFunc(b.f, func(args []reflect.Value) []reflect.Value { return bound.call(args, nil) })
+		return reflect.MakeFunc(b.f, func(args []reflect.Value) []reflect.Value { return bound.call(args, b.run, nil) })
 	}), b.pc)}
 }
 
@@ -81,7 +82,9 @@ func (asF) forced() bool { return false }
 
 // body is one F and what runs behind it.
 type body struct {
-	text      string
+	text      string // as it is written
+	title     string // in messages of fx
+	results   string // what fn must return
 	f         reflect.Type
 	fn        reflect.Value
 	run       runSettings
@@ -148,7 +151,7 @@ func (b *body) check() error {
 		b.inputs = append(b.inputs, in)
 	}
 	if !sameResults(b.f, b.fn.Type()) {
-		fault("%v must return what %v returns", b.fn.Type(), b.f)
+		fault("%v must return %s", b.fn.Type(), b.results)
 	}
 	return errors.Join(faults...)
 }

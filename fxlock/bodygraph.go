@@ -27,8 +27,8 @@ type boundBody struct {
 }
 
 func (b *body) boundTag(lock string) string {
-	return nameTag([]string{fmt.Sprintf("lock %s, %s.%s: fx.Provide what its body asks for, or give it to fxlock.PerRun",
-		lock, b.f.PkgPath(), b.f.Name())})
+	return nameTag([]string{fmt.Sprintf("lock %s, %s: fx.Provide what its body asks for, or give it to fxlock.PerRun",
+		lock, b.title)})
 }
 
 // provide returns the constructors that put the body, and what it is for, into the
@@ -99,9 +99,9 @@ func (b *boundBody) drainHook() fx.Hook {
 	}
 }
 
-// call runs the body once, with args as the F takes them, and returns what the F
-// returns. began is told of the hold, right before fn is called; it may be nil.
-func (b *boundBody) call(args []reflect.Value, began func(lockfx.Holder)) []reflect.Value {
+// call runs the body once under run, with args as the F takes them, and returns what
+// the F returns. began is told of the hold, right before fn is called; it may be nil.
+func (b *boundBody) call(args []reflect.Value, run runSettings, began func(lockfx.Holder)) []reflect.Value {
 	last := b.f.NumOut() - 1
 	out := make([]reflect.Value, last+1)
 	for i := range out {
@@ -112,7 +112,7 @@ func (b *boundBody) call(args []reflect.Value, began func(lockfx.Holder)) []refl
 		err = fmt.Errorf("run %q: %w", b.lock.Key(), err)
 	} else {
 		defer leave()
-		err = b.lock.run(ctx, b.src, args[1:], b.run, b.condition, func(h *lifecycle.Hold, args []reflect.Value) error {
+		err = b.lock.run(ctx, b.src, args[1:], run, b.condition, func(h *lifecycle.Hold, args []reflect.Value) error {
 			if began != nil {
 				began(h)
 			}
@@ -127,8 +127,8 @@ func (b *boundBody) call(args []reflect.Value, began func(lockfx.Holder)) []refl
 
 // callPlain is call for an F that takes the context alone and returns the error
 // alone.
-func (b *boundBody) callPlain(ctx context.Context, began func(lockfx.Holder)) error {
-	out := b.call([]reflect.Value{reflect.ValueOf(&ctx).Elem()}, began)
+func (b *boundBody) callPlain(ctx context.Context, run runSettings, began func(lockfx.Holder)) error {
+	out := b.call([]reflect.Value{reflect.ValueOf(&ctx).Elem()}, run, began)
 	err, _ := out[0].Interface().(error)
 	return err
 }

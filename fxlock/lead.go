@@ -19,34 +19,45 @@ import (
 // The others take over as soon as the lock is free.
 //
 // fn takes dig parameters of any kind, as for [Body], and returns nothing or an
-// error. Its context ends when the term does. After an error, or a loss, the
-// application stands by again after a pause that grows from a second to half a
-// minute and is reset by a good term. When fn returns nil the term is over: the lock
-// is released, and after [TermPause] the application campaigns again, or with
-// [OneTerm] it stays out. A panic of fn ends the process, as that of any goroutine
+// error. Its context ends when the term does. When fn returns nil the term is over:
+// the lock is released, and after [TermPause] the application campaigns again, or
+// with [OneTerm] it stays out. After an error, or a loss, it stands by again after a
+// pause that grows from about a second to half a minute, and is short again after a
+// term that lasted a ttl. A panic of fn ends the process, as that of any goroutine
 // does; the lock is released first.
 //
 // The application's stop cancels fn, keeps renewing until it has returned, and
-// releases, so a successor takes over at once instead of after a ttl.
+// releases, so a successor takes over at once instead of after a ttl. If the time of
+// the stop ends first, the lease is left to expire or to be released when fn does
+// return. Beware of a start that fails because its own time is over: fx stops nothing
+// then, so a campaign that had begun goes on until the process ends.
+//
+// The campaign waits for the lock whatever [Wait] of the module says; its other
+// options hold for each term: [If] that says no is asked again after [TermPause], and
+// [MaxHold] ends a term.
 //
 // A *[Leadership] is in the graph as `name:"<name>"` and, unless the module is
-// [Named], unnamed too. Nobody needs to take it.
+// [Named], unnamed too. Nobody needs to take it. A module can have one Lead.
 func Lead(fn any, opts ...LeadOption) Option {
 	lead := leadSettings{pause: defaultTermPause}
-	b := plainBody(fn, runSettings{}, nil, callSite())
-	b.run.wait.set(waiting.Forever)
-	b.f = reflect.TypeFor[leadTerm]()
-	b.text = bodyText("Lead", fn, opts)
-	var faults []error
 	for i, o := range opts {
 		if o == nil {
-			faults = append(faults, fmt.Errorf("%w: lead option %d is nil", lockfx.ErrConfig, i+1))
+			lead.faults = append(lead.faults, fmt.Errorf("%w: lead option %d is nil", lockfx.ErrConfig, i+1))
 			continue
 		}
 		o.applyLead(&lead)
 	}
+	b := plainBody[leadTerm]("Lead", fn, runSettings{}, callSite())
+	b.run.wait.set(waiting.Forever)
+	b.text = bodyText("Lead", fn, opts)
 	b.purpose = asLeader{lead}
-	return b.option(errors.Join(append(faults, lead.faults...)...))
+	o := b.option(errors.Join(lead.faults...))
+	return option{b.text, func(s *settings) {
+		if s.leads() {
+			s.fault(b.text, "a module can have one Lead")
+		}
+		o.applyLock(s)
+	}}
 }
 
 // leadTerm is the func type of a term.
