@@ -111,7 +111,7 @@ func (s *settings) compileBody(b *body) {
 		s.faultErr(b.text, err)
 	}
 	if c := b.run.condition.value; c != nil {
-		if b.condition, err = s.compileCondition(c); err != nil {
+		if b.condition, err = s.compileCondition(c, b.inputs); err != nil {
 			s.faultErr(b.text+": "+c.text, err)
 		}
 	}

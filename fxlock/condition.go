@@ -18,12 +18,16 @@ import (
 //
 // fn takes dig parameters, of the application and the context alone: before the lock
 // is acquired there is no token, and nothing is built for the run. Asking for what
-// only a run binds is an error when the option is made.
+// only a run binds is an error when the option is made. As for a body, values of the
+// application reach the condition of a [Body] by themselves, and others by [Share].
+//
+// An error or a panic of fn ends the run, and the lock is given back.
 func If(fn any) LockOrRunOption {
 	c := &condition{text: "fxlock.If(" + funcText(fn) + ")", fn: reflect.ValueOf(fn)}
 	return bothOption(c.text, func(r *runSettings) {
 		if err := c.check(); err != nil {
-			r.faults = append(r.faults, fmt.Errorf("%w: %s: %w", lockfx.ErrConfig, c.text, err))
+			r.faults = append(r.faults, faultOf(c.text, err))
+			return
 		}
 		r.condition.set(c)
 	})
@@ -63,18 +67,15 @@ func (c *condition) check() error {
 	return nil
 }
 
-// compileCondition plans what a condition asks of the application, and refuses what
-// only a run binds.
-func (s *settings) compileCondition(c *condition) (*runscope.Plan, error) {
-	if err := c.check(); err != nil {
-		return nil, err
-	}
+// compileCondition plans what a condition, which is sound by itself, asks of the
+// application. It refuses what only a run binds, or a call of an F with inputs.
+func (s *settings) compileCondition(c *condition, inputs []reflect.Type) (*runscope.Plan, error) {
 	t := c.fn.Type()
 	plan, err := runscope.Compile(runscope.Spec{Body: t, Run: s.boundKeys(nil)[:boundContext+1]})
 	if err != nil {
 		return nil, err
 	}
-	inRun, err := runscope.Compile(runscope.Spec{Body: t, Run: s.boundKeys(nil), Ctors: s.ctors, Hand: reflect.TypeFor[*Scope]()})
+	inRun, err := runscope.Compile(runscope.Spec{Body: t, Run: s.boundKeys(inputs), Ctors: s.ctors, Hand: reflect.TypeFor[*Scope]()})
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +86,36 @@ func (s *settings) compileCondition(c *condition) (*runscope.Plan, error) {
 		}
 	}
 	return plan, errors.Join(faults...)
+}
+
+// compileOwnCondition checks the condition of the lock itself, which not every run
+// has to reach.
+func (s *settings) compileOwnCondition() {
+	c := s.run.condition.value
+	if c == nil {
+		return
+	}
+	plan, err := s.compileCondition(c, nil)
+	if err == nil && !s.module {
+		err = s.inVain(slices.DeleteFunc(plan.Leaves(), func(l runscope.Leaf) bool { return l.Optional }))
+	}
+	if err != nil {
+		s.faultErr(c.text, err)
+		s.run.condition = choice[*condition]{} // or each body would tell it again
+	}
+}
+
+// inVain says what a condition asks for in vain, and the cure; nil for nothing.
+func (s *settings) inVain(leaves []runscope.Leaf) error {
+	var faults []error
+	for _, leaf := range leaves {
+		cure := "only fxlock.Module knows an application"
+		if s.module {
+			cure = fmt.Sprintf("add %s to %s", shareText(leaf.Key), s.moduleText())
+		}
+		faults = append(faults, fmt.Errorf("%w: %v does not reach it: %s", lockfx.ErrConfig, leaf.Key, cure))
+	}
+	return errors.Join(faults...)
 }
 
 // asker is a condition with what it needs.
@@ -127,13 +158,13 @@ func (l *Lock) conditionFor(run runSettings) (asker, error) {
 	if known, ok := l.conditions.Load(c); ok {
 		return known.(asker), nil
 	}
-	plan, err := l.settings.compileCondition(c)
+	plan, err := l.settings.compileCondition(c, nil)
 	if err != nil {
 		return nil, l.scopeError("check "+c.text, err)
 	}
 	src, missing := plan.BindShared(l.shared)
 	if missing != nil {
-		return nil, l.scopeError("check "+c.text, l.settings.notShared(missing))
+		return nil, l.scopeError("check "+c.text, l.settings.inVain(missing))
 	}
 	known := &boundCondition{l, c.fn, src}
 	if c == l.settings.run.condition.value { // others may be made for each run

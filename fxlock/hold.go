@@ -38,8 +38,12 @@ func WaitForever() LockOrRunOption {
 // MinHold keeps the key from everybody for d from when the run asked for it, even if
 // the body is done earlier and whatever came of it: the lease is then set to the
 // rest of d and not renewed. Without it a short job runs once on each of several
-// hosts whose clocks differ, one after the other. d should exceed that difference.
-// A run whose body was skipped ([If]) keeps nothing.
+// hosts whose clocks differ, one after the other. d should exceed that difference,
+// and be less than the time from one run to the next. If the rest is shorter than the
+// store's leases can be, the key is kept a little longer.
+//
+// A run whose body did not begin, since it was skipped ([If]) or its scope could not
+// be built, keeps nothing.
 func MinHold(d time.Duration) LockOrRunOption {
 	return holdOption("fxlock.MinHold", d, func(r *runSettings) { r.minHold.set(d) })
 }
@@ -107,6 +111,7 @@ func (r runSettings) over(lock runSettings) runSettings {
 	return r
 }
 
+// terms are those of a lease that is held by hand.
 func (r runSettings) terms() lifecycle.Terms {
 	return lifecycle.Terms{MinHold: r.minHold.value, MaxHold: r.maxHold.value}
 }

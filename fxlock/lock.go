@@ -133,12 +133,14 @@ func (l *Lock) Token() lockfx.Token { return l.machine.Load().Token() }
 // grant ([lockfx.ErrBadGrant]), a token that does not rise
 // ([lockfx.ErrFenceRegressed]), a dead ctx and a disposed lock
 // ([lockfx.ErrDisposed]) are (false, error). While the lock is not Idle or
-// Released it returns [lockfx.ErrNotIdle] at once and changes nothing.
+// Released, or others wait for it ([Wait]), it returns [lockfx.ErrNotIdle] at once and
+// changes nothing.
 func (l *Lock) Acquire(ctx context.Context) (bool, error) {
-	if !l.line.Idle() { // a try never overtakes those who wait
-		return false, fmt.Errorf("acquire %q: %w: others wait for it", l.Key(), lockfx.ErrNotIdle)
+	m := l.machine.Load()
+	if !m.Disposed() && !l.line.Idle() { // a try never overtakes those who wait
+		return false, fmt.Errorf("acquire %q: %w: others of this process run under it, or wait for it", l.Key(), lockfx.ErrNotIdle)
 	}
-	return l.machine.Load().Acquire(l.labelled(ctx, runSettings{}))
+	return m.Acquire(l.labelled(ctx, runSettings{}))
 }
 
 // Release gives the lease back. It returns true only if the store confirmed it,

@@ -24,7 +24,11 @@ func (l *Lock) Do(ctx context.Context, body func(context.Context, lockfx.Holder)
 	if err != nil {
 		return err
 	}
-	return l.under(ctx, run, condition, func(ctx context.Context, h *lifecycle.Hold) error { return body(ctx, h) })
+	minHold := run.minHold.value
+	return l.under(ctx, run, condition, func(ctx context.Context, h *lifecycle.Hold) error {
+		h.KeepFor(minHold)
+		return body(ctx, h)
+	})
 }
 
 // DoValue is [Lock.Do] for a body that returns a value. When the body did not run

@@ -111,12 +111,14 @@ func (s *settings) fault(text, rule string) {
 	s.faults = append(s.faults, fmt.Errorf("%w: %s: %s", lockfx.ErrConfig, text, rule))
 }
 
-func (s *settings) faultErr(text string, err error) {
+func (s *settings) faultErr(text string, err error) { s.faults = append(s.faults, faultOf(text, err)) }
+
+// faultOf is the fault err of the option printed as text.
+func faultOf(text string, err error) error {
 	if errors.Is(err, lockfx.ErrConfig) {
-		s.faults = append(s.faults, fmt.Errorf("%s: %w", text, err))
-		return
+		return fmt.Errorf("%s: %w", text, err)
 	}
-	s.faults = append(s.faults, fmt.Errorf("%w: %s: %w", lockfx.ErrConfig, text, err))
+	return fmt.Errorf("%w: %s: %w", lockfx.ErrConfig, text, err)
 }
 
 // moduleOnly refuses an option that makes sense in a graph alone.

@@ -80,7 +80,7 @@ func (m *Machine) begin(h *Hold) (armed bool, err error) {
 	switch state := m.State(); {
 	case m.disposed:
 		return false, m.acquireError(lockfx.ErrDisposed)
-	case state != lockfx.Idle && state != lockfx.Released:
+	case !acquirable(state):
 		return false, m.acquireError(fmt.Errorf("%w: %v", lockfx.ErrNotIdle, state))
 	}
 	m.inUse, m.pending = true, h
@@ -106,9 +106,9 @@ func (m *Machine) accept(ctx, call context.Context, h *Hold, grant lockfx.Grant,
 		case ctx.Err() != nil:
 			return lockfx.ReasonNone, m.acquireError(causeOf(ctx))
 		case call.Err() != nil:
-			return lockfx.ReasonExpired, m.storeError("acquire", causeOf(call))
+			return m.whyEnded(call), m.storeError("acquire", causeOf(call))
 		case granted && passed(h.Deadline(), m.cfg.Clock.Now()):
-			return lockfx.ReasonExpired, m.storeError("acquire", errTooLate)
+			return lockfx.ReasonExpired, m.storeError("acquire", m.tooLate)
 		}
 	}
 	if !granted {
@@ -127,6 +127,15 @@ func (m *Machine) accept(ctx, call context.Context, h *Hold, grant lockfx.Grant,
 	}
 	m.announce(h, lockfx.Event{Kind: lockfx.EventAcquired})
 	return lockfx.ReasonNone, nil
+}
+
+// whyEnded returns the reason for which call ended: the local deadline, or none of
+// the lease's, but that nobody waits for it any more.
+func (m *Machine) whyEnded(call context.Context) lockfx.Reason {
+	if context.Cause(call) == m.tooLate { //nolint:errorlint // made for this comparison
+		return lockfx.ReasonExpired
+	}
+	return lockfx.ReasonNone
 }
 
 // judge is the whitelist: only a Grant that is OK, carries a token of 1 or more

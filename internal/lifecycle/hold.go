@@ -75,7 +75,7 @@ func (h *Hold) expire() {
 	now := m.cfg.Clock.Now()
 	switch {
 	case m.pending == h && h.State() == lockfx.Acquiring:
-		h.cancel(errTooLate)
+		h.cancel(m.tooLate)
 	case h.State() != lockfx.Held:
 	case passed(h.Deadline(), now):
 		h.expired()

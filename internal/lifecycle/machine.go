@@ -17,6 +17,7 @@ type Machine struct {
 	noAnswer    error           // the cause when a renewal that can be tried again takes longer than a heartbeat
 	tooSlow     error           // the cause when a release takes longer than its timeout
 	callTooSlow error           // the cause when a call takes longer than the call timeout
+	tooLate     error           // the cause when an acquisition takes longer than its lease can be trusted
 	disposing   context.Context // ends when Dispose is called
 	dispose     func()
 	state       atomic.Uint32        // a lockfx.State; written under mu
@@ -28,6 +29,7 @@ type Machine struct {
 	told     bool          // the disposal was announced
 	inUse    bool          // an acquisition, a run or a release is under way
 	free     chan struct{} // made by who waits for inUse to become false, and closed then
+	vacant   chan struct{} // made by who waits for Idle or Released, and closed then
 	pending  *Hold         // the acquisition under way
 	news     news
 
@@ -45,6 +47,7 @@ func New(cfg Config) (*Machine, error) {
 		disposing:   disposing,
 		dispose:     dispose,
 		callTooSlow: fmt.Errorf("%w: no answer within the call timeout of %v", lockfx.ErrTimeout, cfg.CallTimeout),
+		tooLate:     fmt.Errorf("the store did not answer while its lease could still be trusted, and the ttl is %v", cfg.TTL),
 		cfg:         cfg,
 		noAnswer:    fmt.Errorf("%w: no answer within the heartbeat of %v", lockfx.ErrTimeout, cfg.Heartbeat),
 		tooSlow:     fmt.Errorf("%w: no answer within the release timeout of %v", lockfx.ErrTimeout, cfg.ReleaseTimeout),
@@ -72,9 +75,6 @@ func (m *Machine) Token() lockfx.Token {
 
 // Key returns the key in the store.
 func (m *Machine) Key() string { return m.cfg.Key }
-
-// Store returns the store.
-func (m *Machine) Store() lockfx.Store { return m.cfg.Store }
 
 // Disposing returns a context that ends when Dispose is called.
 func (m *Machine) Disposing() context.Context { return m.disposing }

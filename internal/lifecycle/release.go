@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/lockfx/lockfx"
 )
@@ -41,6 +42,7 @@ func (m *Machine) release(ctx context.Context, h *Hold) (ok bool, err error) {
 	bounded, cancel := m.detached(ctx)
 	defer cancel()
 	err = errExited
+	var kept time.Duration
 	defer func() { // also if the store ended this goroutine
 		switch {
 		case h.loss != nil: // its holder has heard of the loss already
@@ -48,7 +50,10 @@ func (m *Machine) release(ctx context.Context, h *Hold) (ok bool, err error) {
 		case err != nil:
 			err = m.storeError("release", err)
 		}
-		m.endRelease(h, ok, err)
+		if !ok {
+			kept = 0
+		}
+		m.endRelease(h, kept, ok, err)
 	}()
 	switch {
 	case !joined(bounded, renewal):
@@ -57,7 +62,8 @@ func (m *Machine) release(ctx context.Context, h *Hold) (ok bool, err error) {
 		return false, nil
 	}
 	if rest := h.owed(); rest > 0 {
-		return m.storeKeep(bounded, h.token, rest)
+		kept, ok, err = m.storeKeep(bounded, h.token, rest)
+		return ok, err
 	}
 	return m.storeRelease(bounded, h.token)
 }
@@ -105,8 +111,9 @@ func joined(ctx context.Context, renewal <-chan struct{}) bool {
 	}
 }
 
-// endRelease ends in Released and lets go of the hold.
-func (m *Machine) endRelease(h *Hold, ok bool, err error) {
+// endRelease ends in Released and lets go of the hold. kept is for how long the key
+// is kept from everybody all the same.
+func (m *Machine) endRelease(h *Hold, kept time.Duration, ok bool, err error) {
 	m.mu.Lock()
 	defer m.unlock()
 	m.move(h, lockfx.Released)
@@ -117,7 +124,7 @@ func (m *Machine) endRelease(h *Hold, ok bool, err error) {
 	case !ok && err == nil:
 		err = m.unknownToken(h)
 	}
-	m.announce(h, lockfx.Event{Kind: lockfx.EventReleased, Reason: reason, RetryAfter: h.owed(), Err: err})
+	m.announce(h, lockfx.Event{Kind: lockfx.EventReleased, Reason: reason, RetryAfter: kept, Err: err})
 	m.cur.Store(nil)
 	m.leave()
 }

@@ -10,7 +10,6 @@ import (
 )
 
 var (
-	errTooLate      = errors.New("the store did not answer while its lease could still be trusted")
 	errReleasing    = errors.New("the lease is being released")
 	errNoTimer      = errors.New("timer unarmable: the clock armed no timer")
 	errExited       = errors.New("the call ended its goroutine")
@@ -44,7 +43,7 @@ func (m *Machine) storeAcquire(ctx context.Context) (g lockfx.Grant, err error) 
 	return g, saidBy(ctx, err)
 }
 
-func (m *Machine) storeRenew(ctx context.Context, token lockfx.Token) (ok bool, err error) {
+func (m *Machine) storeRenew(ctx context.Context, token lockfx.Token, ttl time.Duration) (ok bool, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			ok, err = false, storePanic(r)
@@ -52,7 +51,7 @@ func (m *Machine) storeRenew(ctx context.Context, token lockfx.Token) (ok bool, 
 	}()
 	ctx, cancel := m.callBound(ctx)
 	defer cancel()
-	ok, err = m.cfg.Store.Renew(ctx, m.cfg.Key, token, m.cfg.TTL)
+	ok, err = m.cfg.Store.Renew(ctx, m.cfg.Key, token, ttl)
 	return ok, saidBy(ctx, err)
 }
 
@@ -68,19 +67,15 @@ func (m *Machine) storeRelease(ctx context.Context, token lockfx.Token) (ok bool
 	return ok && err == nil, saidBy(ctx, err)
 }
 
-// storeKeep sets the lease to rest instead of releasing it. A rest that is too
-// short for the store leaves the lease as it is: it ends soon enough.
-func (m *Machine) storeKeep(ctx context.Context, token lockfx.Token, rest time.Duration) (ok bool, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			ok, err = false, storePanic(r)
-		}
-	}()
-	ok, err = m.cfg.Store.Renew(ctx, m.cfg.Key, token, rest)
-	if errors.Is(err, lockfx.ErrConfig) {
-		return true, nil
+// storeKeep sets the lease to rest instead of releasing it, or to the shortest
+// longer lease that the store takes, and returns what it is set to.
+func (m *Machine) storeKeep(ctx context.Context, token lockfx.Token, rest time.Duration) (time.Duration, bool, error) {
+	ok, err := m.storeRenew(ctx, token, rest)
+	for errors.Is(err, lockfx.ErrConfig) && rest < m.cfg.TTL { // below the store's resolution
+		rest = min(2*rest, m.cfg.TTL)
+		ok, err = m.storeRenew(ctx, token, rest)
 	}
-	return ok && err == nil, saidBy(ctx, err)
+	return rest, ok && err == nil, err
 }
 
 // callBound bounds a call of the store by the call timeout, if there is one.

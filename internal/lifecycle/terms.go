@@ -16,8 +16,7 @@ type Terms struct {
 	Hush lockfx.EventKind
 	// Note goes into the events of the attempt and of the hold.
 	Note string
-	// MinHold keeps the key from everybody for that long, even if the body is done
-	// earlier: the lease is set to the rest instead of being released.
+	// MinHold is as if [Hold.KeepFor] was called at once.
 	MinHold time.Duration
 	// MaxHold ends the hold that long after its request left. 0 is no limit.
 	MaxHold time.Duration
@@ -54,6 +53,11 @@ func (h *Hold) end() (time.Time, bool) {
 	return h.since.Add(h.terms.MaxHold), h.terms.MaxHold > 0
 }
 
+// KeepFor keeps the key from everybody for d from when it was asked for, even if the
+// body is done earlier: the lease is then set to the rest instead of being released.
+// It may be called by the body alone.
+func (h *Hold) KeepFor(d time.Duration) { h.terms.MinHold = d }
+
 // owed returns for how long the key must still be kept from everybody.
 func (h *Hold) owed() time.Duration {
 	if h.terms.MinHold == 0 {
@@ -61,7 +65,3 @@ func (h *Hold) owed() time.Duration {
 	}
 	return max(h.terms.MinHold-h.m.cfg.Clock.Now().Sub(h.since), 0)
 }
-
-// WaiveMinHold lets the key go when the body returns: nothing was done that should
-// not be done again soon. It may be called by the body alone.
-func (h *Hold) WaiveMinHold() { h.terms.MinHold = 0 }

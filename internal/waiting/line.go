@@ -3,7 +3,6 @@ package waiting
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -30,8 +29,8 @@ type Request struct {
 	Limit time.Duration
 	Terms lifecycle.Terms
 	// Gate, if there is one, is passed before the store is asked, by the head of the
-	// line alone. It waits for at most limit (as Limit), and says something for the
-	// log. leave is called when the run is over.
+	// line alone. A limit of 0 is one attempt; otherwise it waits until ctx ends. It
+	// says something for the log. leave is called when the run is over.
 	Gate func(ctx context.Context, limit time.Duration) (leave func() error, note string, err error)
 }
 
@@ -54,77 +53,66 @@ func (l *Line) Idle() bool {
 // begins. Waiting ends at once with ctx and with the disposal of the machine.
 func (l *Line) Run(ctx context.Context, r Request, body Body) error {
 	if r.Limit == 0 {
-		if !l.turn.TryAcquire(1) {
-			return &lockfx.NotAcquiredError{Key: r.Machine.Key(), Self: true}
-		}
-		defer l.turn.Release(1)
-		return r.pass(ctx, 0, func() error { return r.Machine.RunOn(ctx, r.Terms, body) })
+		return l.try(ctx, r, body)
 	}
 	w := &waiter{Request: r, began: time.Now()}
 	wait, cancel := w.bound(ctx)
 	defer cancel()
 	if l.turn.Acquire(wait, 1) != nil {
-		return w.gaveUp(wait, &lockfx.NotAcquiredError{Key: r.Machine.Key(), Self: true})
+		return w.gaveUp(wait, r.busy())
 	}
 	defer l.turn.Release(1)
-	return w.pass(wait, w.left(), func() error { return w.run(ctx, wait, body) })
+	leave, err := w.enter(wait, w.left())
+	if err != nil {
+		return w.gaveUp(wait, err)
+	}
+	return leave.after(func() error { return w.run(ctx, wait, body) })
 }
 
-// pass passes the gate, if there is one, around run.
-func (r *Request) pass(ctx context.Context, limit time.Duration, run func() error) (err error) {
-	if r.Gate == nil {
-		return run()
+// try is Run without waiting.
+func (l *Line) try(ctx context.Context, r Request, body Body) error {
+	switch {
+	case l.turn.TryAcquire(1):
+		defer l.turn.Release(1)
+	case r.Machine.Disposed():
+		return r.Machine.RunOn(ctx, r.Terms, body) // which says so
+	default:
+		return r.busy()
 	}
-	leave, note, err := r.Gate(ctx, limit)
+	leave, err := r.enter(ctx, 0)
 	if err != nil {
 		return err
+	}
+	return leave.after(func() error { return r.Machine.RunOn(ctx, r.Terms, body) })
+}
+
+// busy says that somebody else of this process is in the way.
+func (r *Request) busy() error {
+	return &lockfx.NotAcquiredError{Key: r.Machine.Key(), Self: true}
+}
+
+// leaving leaves a gate; it is nil where there is none.
+type leaving func() error
+
+// enter passes the gate, if there is one.
+func (r *Request) enter(ctx context.Context, limit time.Duration) (leaving, error) {
+	if r.Gate == nil {
+		return nil, nil
+	}
+	leave, note, err := r.Gate(ctx, limit)
+	r.Terms.Note = note
+	return leave, err
+}
+
+// after leaves after run, however that ends.
+func (leave leaving) after(run func() error) (err error) {
+	if leave == nil {
+		return run()
 	}
 	defer func() {
 		if left := leave(); left != nil {
 			err = errors.Join(err, left)
 		}
 	}()
-	r.Terms.Note = note
 	return run()
-}
-
-var errLimit = errors.New("the wait limit is over")
-
-// bound returns the context that the waiting ends with: ctx, the limit or the
-// disposal.
-func (w *waiter) bound(ctx context.Context) (_ context.Context, cancel func()) {
-	wait, end := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(w.Machine.Disposing(), func() { end(lockfx.ErrDisposed) })
-	var timer *time.Timer
-	if w.Limit > 0 {
-		timer = time.AfterFunc(w.Limit, func() { end(errLimit) })
-	}
-	return wait, func() {
-		end(nil)
-		stop()
-		if timer != nil {
-			timer.Stop()
-		}
-	}
-}
-
-// left returns what is left of the limit.
-func (w *waiter) left() time.Duration {
-	if w.Limit < 0 {
-		return Forever
-	}
-	return max(w.Limit-time.Since(w.began), 1)
-}
-
-// gaveUp says why the waiting ended, and what was in the way.
-func (w *waiter) gaveUp(wait context.Context, last error) error {
-	cause := context.Cause(wait)
-	if errors.Is(cause, errLimit) {
-		waited := time.Since(w.began).Round(time.Millisecond)
-		return fmt.Errorf("%w: waited %v, and the wait limit is %v: %w", lockfx.ErrTimeout, waited, w.Limit, last)
-	}
-	if errors.Is(last, cause) {
-		return last
-	}
-	return fmt.Errorf("acquire %q: stopped waiting: %w: %w", w.Machine.Key(), cause, last)
 }

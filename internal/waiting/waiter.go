@@ -10,20 +10,25 @@ import (
 	"github.com/lockfx/lockfx/internal/lifecycle"
 )
 
-// Bounds of polling, and of the pause after an outage.
+// Bounds of polling, and of the pause after an outage or the loss of a watch.
 const (
 	minPause = 50 * time.Millisecond
 	maxPause = time.Second
 )
+
+// jitter keeps those who wait for the end of one lease from coming all at once.
+const jitter = minPause / 10
 
 // waiter is a caller that waits, and then the head of the line.
 type waiter struct {
 	Request
 	began time.Time
 
+	last    error           // what the last complete attempt met
 	freed   <-chan struct{} // wakes; nil while there is no watch
 	stop    func()          // ends the watch
-	outages int             // failures in a row
+	outages int             // in a row
+	losses  int             // of watches, without a signal in between
 }
 
 // run tries until body ran, and waits in between.
@@ -37,18 +42,13 @@ func (w *waiter) run(ctx, wait context.Context, body Body) error {
 			w.unwatch()
 			return body(ctx, h)
 		})
-		if ran || !worthWaiting(err) {
+		if ran {
 			return err
 		}
-		if wait.Err() != nil {
+		if wait.Err() != nil || !worthWaiting(err) || !w.pause(wait, err) {
 			return w.gaveUp(wait, err)
 		}
-		if w.watch(wait, err) {
-			continue // the key may have been freed before the watch began
-		}
-		if !w.sleep(wait, w.pause(err)) {
-			return w.gaveUp(wait, err)
-		}
+		w.last = err
 	}
 }
 
@@ -58,18 +58,36 @@ func worthWaiting(err error) bool {
 	return errors.Is(err, lockfx.ErrNotAcquired) || errors.Is(err, lockfx.ErrStore) && !errors.Is(err, lockfx.ErrConfig)
 }
 
-// watch begins to watch after the first refusal, and reports whether it did.
-func (w *waiter) watch(wait context.Context, err error) bool {
-	if w.freed != nil || !errors.Is(err, lockfx.ErrNotAcquired) {
-		return false
+// pause waits until the next attempt is due after one that failed with err, and
+// reports whether the waiting goes on. An attempt that ends like the last one is
+// not announced again.
+func (w *waiter) pause(wait context.Context, err error) bool {
+	var refusal *lockfx.NotAcquiredError
+	switch {
+	case !errors.As(err, &refusal):
+		w.Terms.Hush = lockfx.EventFailed
+		return w.sleep(wait, backOff(&w.outages))
+	case refusal.Self: // held by hand: the store was not asked
+		select {
+		case <-wait.Done():
+			return false
+		case <-w.Machine.Vacant():
+			return true
+		}
 	}
-	watcher, ok := w.Machine.Store().(lockfx.Watcher)
-	if !ok {
-		return false
+	w.Terms.Hush, w.outages = lockfx.EventRefused, 0
+	if w.freed == nil && w.watch(wait) {
+		return true // the key may have been freed before the watch began
 	}
-	freed, stop, err := watcher.Watch(wait, w.Machine.Key())
+	return w.sleep(wait, w.untilNext(refusal.RetryAfter))
+}
+
+// watch begins to watch, and reports whether it did. If it could not, the next
+// refusal tries again.
+func (w *waiter) watch(wait context.Context) bool {
+	freed, stop, err := w.Machine.Watch(wait)
 	if err != nil {
-		return false // poll; the next refusal tries to watch again
+		return false
 	}
 	w.freed, w.stop = freed, stop
 	return true
@@ -82,26 +100,26 @@ func (w *waiter) unwatch() {
 	w.freed, w.stop = nil, nil
 }
 
-// pause returns how long to wait at most before the next attempt, and keeps an
-// attempt that ends like the last one from being announced again.
-func (w *waiter) pause(err error) time.Duration {
-	var refusal *lockfx.NotAcquiredError
-	if !errors.As(err, &refusal) {
-		w.Terms.Hush = lockfx.EventFailed
-		w.outages++
-		return Jittered(min(minPause<<min(w.outages-1, 10), maxPause))
-	}
-	w.Terms.Hush, w.outages = lockfx.EventRefused, 0
-	left := refusal.RetryAfter
-	switch {
-	case w.freed != nil && left > 0:
-		return left + rand.N(minPause/10) // woken before, unless the lease expires
-	case w.freed != nil:
-		return maxPause // a watcher that does not say: look now and then
+// untilNext returns how long to wait at most when a lease is in the way that can
+// last for left, if the store knows.
+func (w *waiter) untilNext(left time.Duration) time.Duration {
+	expiry := max(left, 2*jitter) + rand.N(jitter)
+	switch watched := w.freed != nil; {
+	case watched && left > 0:
+		return expiry // woken before, unless the lease ends by itself
+	case watched:
+		return Jittered(maxPause)
 	case left > 0:
-		return min(left+rand.N(minPause/10), Jittered(maxPause))
+		return min(expiry, Jittered(maxPause))
 	}
 	return Jittered(maxPause / 2)
+}
+
+// backOff counts one more fault and returns how long to wait after it.
+func backOff(faults *int) time.Duration {
+	d := min(minPause<<min(*faults, 10), maxPause)
+	*faults++
+	return Jittered(d)
 }
 
 // Jittered returns d, a quarter more or less.
@@ -115,11 +133,13 @@ func (w *waiter) sleep(wait context.Context, d time.Duration) bool {
 	case <-wait.Done():
 		return false
 	case <-timer.C:
+		return true
 	case _, ok := <-w.freed:
 		if !ok {
 			w.unwatch() // it is lost: poll, then watch again
-			return w.sleep(wait, Jittered(minPause))
+			return w.sleep(wait, backOff(&w.losses))
 		}
+		w.losses = 0
+		return true
 	}
-	return true
 }
