@@ -162,12 +162,12 @@ func (c *campaign) log(led time.Duration, err error, more ...zap.Field) {
 	if lock.logger == nil {
 		return
 	}
-	what := "term failed"
-	if led == 0 {
-		what = "campaign failed"
+	what := "campaign failed"
+	if led > 0 {
+		what, more = "term failed", append(more, zap.Duration("led_for", led))
 	}
-	fields := append([]zap.Field{zap.String("lock", lock.settings.name), keyField(lock.Key())}, more...)
-	lock.logger.Named("fxlock").Warn(what, append(fields, zap.Duration("led_for", led), zap.Error(err))...)
+	more = append(more, zap.String("lock", lock.settings.name), keyField(lock.Key()), zap.Error(err))
+	lock.logger.Named("fxlock").Warn(what, more...)
 }
 
 // rest waits for d, or until the campaign is over.
