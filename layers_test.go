@@ -64,7 +64,7 @@ var rule = []room{
 
 	{dir: "layered", rooms: []string{".", "layered/internal/..."}},
 	{dir: "layered/internal/...", rooms: []string{"layered/internal/..."}, modules: []string{xsys}},
-	{dir: "layered/layeredfx", rooms: []string{".", "layered"}, modules: []string{fx, zap}},
+	{dir: "layered/layeredfx", rooms: []string{".", "layered", "fxlock"}, modules: []string{fx, zap}},
 	{dir: "memoize", rooms: []string{"."}},
 	{dir: "filestore", rooms: []string{"."}, modules: []string{fsnotify, xsys}},
 
@@ -115,7 +115,8 @@ func TestViolationsNameEveryBadArrow(t *testing.T) {
 		{"fxlock/internal/config", modulePath + "/fxlock"},
 		{"fxlock/internal/config", dig},
 		{"layered", fx},
-		{"layered/layeredfx", modulePath + "/fxlock"},
+		{"layered", modulePath + "/fxlock"},
+		{"layered/layeredfx", modulePath + "/internal/lifecycle"},
 		{"redisstore", "github.com/jackc/pgx/v5"},
 		{"examples/fxapp", "testing"},
 	} {
@@ -141,7 +142,7 @@ func TestViolationsAcceptEveryGoodArrow(t *testing.T) {
 		"storetest":              {modulePath, "testing", "testing/synctest"},
 		"fxlock":                 {modulePath, modulePath + "/internal/lifecycle", modulePath + "/fxlock/internal/config", fx, fx + "/fxevent", zap + "/zapcore"},
 		"fxlock/internal/config": {modulePath, modulePath + "/fxlock/internal/hint", mapstruct},
-		"layered/layeredfx":      {modulePath + "/layered", fx},
+		"layered/layeredfx":      {modulePath + "/layered", modulePath + "/fxlock", fx},
 		"pgstore":                {modulePath, "github.com/jackc/pgx/v5/pgxpool"},
 		"examples/fxapp":         {modulePath + "/fxlock", fx, "os/signal"},
 	}
