@@ -40,10 +40,13 @@ func (w *waiter) left() time.Duration {
 // gaveUp returns err, or, when the waiting has ended, why it has and what was in the
 // way: that is err, unless err is of an attempt that was cut short.
 func (w *waiter) gaveUp(wait context.Context, err error) error {
-	if wait.Err() == nil {
+	cause := context.Cause(wait)
+	if cause == nil && errors.Is(err, lockfx.ErrDisposed) {
+		cause = lockfx.ErrDisposed // the attempt was told first
+	}
+	if cause == nil {
 		return err
 	}
-	cause := context.Cause(wait)
 	if errors.Is(err, cause) && w.last != nil {
 		err = w.last
 	}

@@ -58,8 +58,11 @@ func (l *Line) Run(ctx context.Context, r Request, body Body) error {
 	w := &waiter{Request: r, began: time.Now()}
 	wait, cancel := w.bound(ctx)
 	defer cancel()
-	if l.turn.Acquire(wait, 1) != nil {
-		return w.gaveUp(wait, r.busy())
+	if !l.turn.TryAcquire(1) {
+		w.last = r.busy()
+		if l.turn.Acquire(wait, 1) != nil {
+			return w.gaveUp(wait, w.last)
+		}
 	}
 	defer l.turn.Release(1)
 	leave, err := w.enter(wait, w.left())

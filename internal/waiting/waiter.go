@@ -24,7 +24,7 @@ type waiter struct {
 	Request
 	began time.Time
 
-	last    error           // what the last complete attempt met
+	last    error           // what was in the way, as far as is known
 	freed   <-chan struct{} // wakes; nil while there is no watch
 	stop    func()          // ends the watch
 	outages int             // in a row
