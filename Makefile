@@ -7,7 +7,7 @@ EACH := SKIP_MODULES=tools scripts/each-module.sh
 RACE ?= -race
 
 .PHONY: help build test check bench torture fmt
-.PHONY: vet staticcheck gofumpt golangci-lint tidy coverage cross
+.PHONY: vet staticcheck gofumpt golangci-lint tidy coverage cross consumer
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,12 +16,12 @@ build: ## compile every module
 	$(EACH) go build ./...
 
 test: ## run all tests: under the race detector, but for those over real servers
-	SKIP_MODULES="tools integration" scripts/each-module.sh go test $(RACE) ./...
 	scripts/install-servers.sh
+	SKIP_MODULES="tools integration" scripts/each-module.sh go test $(RACE) ./...
 	cd integration && go test -count=1 -p 1 ./...
 
 check: ## run every check below, and report all faults of all of them
-	@$(MAKE) --no-print-directory --keep-going vet staticcheck gofumpt golangci-lint tidy coverage cross
+	@$(MAKE) --no-print-directory --keep-going vet staticcheck gofumpt golangci-lint tidy coverage cross consumer
 	@echo "check: ok"
 
 bench: ## print what a lock costs: medians of the benchmarks, and ratios
@@ -61,6 +61,9 @@ cross: ## check: the code compiles for Windows and macOS
 	@GOOS=windows $(EACH) go build ./...
 	@GOOS=darwin $(EACH) go build ./...
 	@echo "cross: ok"
+
+consumer: ## check: who uses fxlock alone gets no client of a server
+	@scripts/consumer.sh
 
 $(TOOLS): tools/go.mod tools/go.sum
 	cd tools && GOWORK=off GOBIN="$(CURDIR)/$(BIN)" go install tool

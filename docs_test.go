@@ -103,6 +103,8 @@ var docPackages = map[string]string{
 	"fx": "go.uber.org/fx", "zap": "go.uber.org/zap",
 	"testing": "testing", "storetest": "github.com/lockfx/lockfx/storetest",
 	"lockfx": "github.com/lockfx/lockfx", "fxlock": "github.com/lockfx/lockfx/fxlock",
+	"layered": "github.com/lockfx/lockfx/layered", "layeredfx": "github.com/lockfx/lockfx/layered/layeredfx",
+	"memoize": "github.com/lockfx/lockfx/memoize", "filestore": "github.com/lockfx/lockfx/filestore",
 }
 
 func withImports(body string) string {

@@ -57,6 +57,8 @@ func fault(ctx context.Context, op, key string, err error) error {
 		return fmt.Errorf("%s %q: %w", op, key, err)
 	case errors.Is(err, context.DeadlineExceeded): // of the store, not of the caller
 		err = errNoAnswer
+	case errors.Is(err, context.Canceled): // by the store, not by the caller
+		err = errClientClosed
 	}
 	return fmt.Errorf("%s %q: %w: %w", op, key, lockfx.ErrStore, err)
 }

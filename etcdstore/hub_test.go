@@ -164,7 +164,7 @@ func TestALostStreamLosesItsWatches(t *testing.T) {
 func TestWatchWaitsUntilTheStreamIsConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScripted()
-		store := &Store{prefix: "p/"}
+		store := anyStore(t)
 		store.hub.open, store.hub.tasks = s.open, &store.tasks
 		type result struct {
 			freed <-chan struct{}
@@ -211,7 +211,7 @@ func TestWatchThatIsNotConfirmedIsAnError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newScripted()
-				store := &Store{prefix: "p/"}
+				store := anyStore(t)
 				store.hub.open, store.hub.tasks = s.open, &store.tasks
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()

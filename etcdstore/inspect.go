@@ -20,7 +20,7 @@ func (s *Store) Inspect(ctx context.Context, key string) (lockfx.Lease, error) {
 	if err := check(ctx, "inspect", key, nil); err != nil {
 		return lockfx.Lease{}, err
 	}
-	call, cancel := bounded(ctx)
+	call, cancel := s.bounded(ctx, patience)
 	defer cancel()
 	lease, err := s.inspect(call, nameOf(s.prefix, key))
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Store) Break(ctx context.Context, key string) (bool, error) {
 	if err := check(ctx, "break", key, nil); err != nil {
 		return false, err
 	}
-	call, cancel := bounded(ctx)
+	call, cancel := s.bounded(ctx, patience)
 	defer cancel()
 	name := nameOf(s.prefix, key)
 	id, doubt, err := s.free(call, name, clientv3.Compare(clientv3.CreateRevision(name), ">", 0))
@@ -71,8 +71,6 @@ func (s *Store) Break(ctx context.Context, key string) (bool, error) {
 // the error matches its cause. A closed store can be used again.
 func (s *Store) Close(ctx context.Context) error {
 	s.hub.close()
-	for _, l := range s.pool.close() {
-		s.discard(ctx, l.id)
-	}
+	s.discardAll(s.pool.close())
 	return s.tasks.wait(ctx)
 }

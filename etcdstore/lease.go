@@ -40,15 +40,20 @@ type lease struct {
 // never comes back, and what still arrives with its id is refused: revoking undoes
 // all that was asked for with it.
 func (s *Store) grant(ctx context.Context, seconds int64) (lease, error) {
+	var unheard []clientv3.LeaseID
 	l, _, err := persist(ctx, func(ctx context.Context) (lease, error) {
 		l := lease{id: clientv3.LeaseID(1 + rand.Int64N(math.MaxInt64)), seconds: seconds, since: time.Now()}
 		answer, err := s.leases.LeaseGrant(ctx, &pb.LeaseGrantRequest{ID: int64(l.id), TTL: seconds})
-		if err != nil {
-			return l, err
+		if err == nil {
+			l.seconds = answer.TTL
+		} else if !errors.Is(rpctypes.Error(err), rpctypes.ErrLeaseExist) { // else it is somebody else's
+			unheard = append(unheard, l.id)
 		}
-		l.seconds = answer.TTL
-		return l, nil
+		return l, err
 	})
+	if unheard != nil {
+		s.discard(ctx, unheard...)
+	}
 	switch {
 	case err != nil:
 		return lease{}, err
@@ -61,15 +66,17 @@ func (s *Store) grant(ctx context.Context, seconds int64) (lease, error) {
 	return l, nil
 }
 
-// discard revokes a lease in the background, and with it the key that it carries. A
-// lease that can't be revoked in time ends by itself.
-func (s *Store) discard(ctx context.Context, id clientv3.LeaseID) (done <-chan struct{}) {
+// discard revokes leases in the background, and with them the keys that they carry.
+// What can't be revoked in time ends by itself.
+func (s *Store) discard(ctx context.Context, ids ...clientv3.LeaseID) (done <-chan struct{}) {
 	return s.tasks.run(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardWithin)
+		ctx, cancel := s.bounded(context.WithoutCancel(ctx), discardWithin)
 		defer cancel()
-		_, _, _ = persist(ctx, func(ctx context.Context) (*pb.LeaseRevokeResponse, error) { // it ends by itself otherwise
-			return s.leases.LeaseRevoke(ctx, &pb.LeaseRevokeRequest{ID: int64(id)})
-		})
+		for _, id := range ids {
+			_, _, _ = persist(ctx, func(ctx context.Context) (*pb.LeaseRevokeResponse, error) {
+				return s.leases.LeaseRevoke(ctx, &pb.LeaseRevokeRequest{ID: int64(id)})
+			})
+		}
 	})
 }
 

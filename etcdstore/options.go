@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/lockfx/lockfx"
 )
 
 const (
@@ -54,12 +52,13 @@ func WithPrefix(prefix string) Option {
 	}}
 }
 
-// WithPool keeps up to n leases of etcd ready, 1 to 1000, so that an acquisition
-// need not wait for one to be granted. None is kept by default.
+// WithPool grants n leases of etcd ahead, 1 to 1000, so that several acquisitions at
+// once need not wait for theirs. Without it, the store keeps one lease that came back
+// from a release or a refusal, for the next acquisition.
 //
-// The pool follows the use of the store: the first acquisition fills it with leases
-// of its ttl, a lease that comes back from a release or a refusal is used again, and
-// leases that nobody uses expire in etcd after their ttl.
+// The pool follows the use of the store: an acquisition that finds none fills it with
+// leases of its ttl, a lease that comes back is used again, and leases that nobody
+// uses expire in etcd after their ttl.
 func WithPool(n int) Option {
 	return option{fmt.Sprintf("etcdstore.WithPool(%d)", n), func(s *settings) error {
 		s.pool = n
@@ -70,10 +69,9 @@ func WithPool(n int) Option {
 	}}
 }
 
-// settle applies all options and reports all their faults.
-func settle(opts []Option) (settings, error) {
-	s := settings{prefix: defaultPrefix}
-	var faults []string
+// settle applies all options and returns all their faults.
+func settle(opts []Option) (s settings, faults []string) {
+	s.prefix = defaultPrefix
 	for i, opt := range opts {
 		if opt == nil {
 			faults = append(faults, fmt.Sprintf("option %d is nil", i+1))
@@ -83,8 +81,5 @@ func settle(opts []Option) (settings, error) {
 			faults = append(faults, opt.String()+": "+err.Error())
 		}
 	}
-	if faults != nil {
-		return s, fmt.Errorf("%w: %s", lockfx.ErrConfig, strings.Join(faults, "; "))
-	}
-	return s, nil
+	return s, faults
 }

@@ -22,12 +22,20 @@ const (
 	longestPause = 320 * time.Millisecond
 )
 
-var errNoAnswer = fmt.Errorf("no answer within %v", patience)
+var (
+	errNoAnswer     = fmt.Errorf("no answer within %v", patience)
+	errClientClosed = errors.New("the client was closed")
+)
 
 // bounded returns the context of a call's requests. A member without a leader refuses
 // them, instead of keeping them until it has one.
-func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(clientv3.WithRequireLeader(ctx), patience)
+func (s *Store) bounded(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), within)
+	forget := context.AfterFunc(s.client.Ctx(), cancel)
+	return ctx, func() {
+		forget()
+		cancel()
+	}
 }
 
 // persist sends a request until etcd answers it: while a leader is elected, a

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/lockfx/lockfx"
 )
@@ -24,6 +25,11 @@ func answers(errs ...error) (send func(context.Context) (int, error), sent *int)
 		}
 		return *sent, nil
 	}, sent
+}
+
+// anyStore returns a store that is connected to nothing.
+func anyStore(t *testing.T) *Store {
+	return &Store{prefix: "p/", client: clientv3.NewCtxClient(t.Context())}
 }
 
 func TestWhatPassesIsTriedAgain(t *testing.T) {
@@ -75,7 +81,7 @@ func TestACallWithoutADeadlineEndsAllTheSame(t *testing.T) {
 			"no answer": func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() },
 		} {
 			begin := time.Now()
-			call, cancel := bounded(t.Context())
+			call, cancel := anyStore(t).bounded(t.Context(), patience)
 			_, _, err := persist(call, send)
 			cancel()
 			if took := time.Since(begin); took < patience-attemptWithin || took > patience {
@@ -94,12 +100,30 @@ func TestTheEndOfTheCallersContextIsToldAsSuch(t *testing.T) {
 		cause := errors.New("shutting down")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(cause) })
-		call, end := bounded(ctx)
+		call, end := anyStore(t).bounded(ctx, patience)
 		defer end()
 		_, _, err := persist(call, func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() })
 		err = fault(ctx, "acquire", "key", err)
 		if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) || errors.Is(err, lockfx.ErrStore) {
 			t.Errorf("%v; want the context's error and its cause", err)
+		}
+	})
+}
+
+func TestACallEndsWithItsClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, closeClient := context.WithCancel(t.Context())
+		s := &Store{client: clientv3.NewCtxClient(ctx)}
+		call, end := s.bounded(t.Context(), patience)
+		defer end()
+		time.AfterFunc(time.Second, closeClient)
+		begin := time.Now()
+		_, _, err := persist(call, func(context.Context) (int, error) { return 0, errors.New("the client connection is closing") })
+		if took := time.Since(begin); took != time.Second {
+			t.Errorf("after %v, want as soon as the client is closed", took)
+		}
+		if err == nil {
+			t.Error("no error")
 		}
 	})
 }

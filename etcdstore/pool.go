@@ -8,9 +8,10 @@ import (
 )
 
 // pool has leases that carry no key and are in nobody's hands, all of one ttl: that
-// of the latest acquisition.
+// of the latest acquisition. One lease that came back is always worth keeping: who was
+// refused will ask again.
 type pool struct {
-	size   int
+	ahead  int        // how many are granted before they are needed
 	filler sync.Mutex // held by the one who fills
 
 	mu      sync.Mutex // guards what follows
@@ -39,18 +40,18 @@ func (p *pool) put(l lease) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.prune()
-	if p.seconds != l.seconds || len(p.ready) >= p.size || l.spoilt || l.old() {
+	if p.seconds != l.seconds || len(p.ready) >= max(1, p.ahead) || l.spoilt || l.old() {
 		return false
 	}
 	p.ready = append(p.ready, l)
 	return true
 }
 
-// short reports whether there is room for more leases of the ttl.
+// short reports whether more leases of the ttl should be granted ahead.
 func (p *pool) short(seconds int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.seconds == seconds && len(p.ready) < p.size
+	return p.seconds == seconds && len(p.ready) < p.ahead
 }
 
 // close empties the pool.
@@ -65,23 +66,18 @@ func (p *pool) close() []lease {
 // prune leaves old leases to their end. p.mu is held.
 func (p *pool) prune() { p.ready = slices.DeleteFunc(p.ready, lease.old) }
 
-// old says that half of the ttl is over, so that the lease may end before a request
-// to keep it alive arrives.
+// old says that the lease may end before a request to keep it alive arrives.
 func (l lease) old() bool {
-	return time.Since(l.since) >= time.Duration(l.seconds)*time.Second/2
+	ttl := time.Duration(l.seconds) * time.Second
+	return time.Since(l.since) >= ttl-min(time.Second, ttl/2)
 }
 
 // ready takes a lease from the pool. It fills an empty one in the background.
 func (s *Store) ready(seconds int64) (lease, bool) {
-	if s.pool.size == 0 {
-		return lease{}, false
-	}
 	seconds = max(seconds, s.minimum.Load())
 	l, ok, unfit := s.pool.take(seconds)
-	for _, u := range unfit {
-		s.discard(context.Background(), u.id)
-	}
-	if !ok && s.pool.filler.TryLock() {
+	s.discardAll(unfit)
+	if !ok && s.pool.ahead > 0 && s.pool.filler.TryLock() {
 		s.tasks.run(func() {
 			defer s.pool.filler.Unlock()
 			s.fill(seconds)
@@ -93,7 +89,7 @@ func (s *Store) ready(seconds int64) (lease, bool) {
 // fill grants leases until the pool is full or etcd does not answer.
 func (s *Store) fill(seconds int64) {
 	for s.pool.short(seconds) {
-		ctx, cancel := bounded(context.Background())
+		ctx, cancel := s.bounded(context.Background(), patience)
 		l, err := s.grant(ctx, seconds)
 		cancel()
 		if err != nil {
@@ -110,5 +106,11 @@ func (s *Store) fill(seconds int64) {
 func (s *Store) giveBack(ctx context.Context, l lease) {
 	if !s.pool.put(l) {
 		s.discard(ctx, l.id)
+	}
+}
+
+func (s *Store) discardAll(leases []lease) {
+	for _, l := range leases {
+		s.discard(context.Background(), l.id)
 	}
 }

@@ -16,7 +16,7 @@ func fresh(id clientv3.LeaseID, seconds int64) lease {
 
 // filled returns a pool of 2 that is used for leases of 10 s.
 func filled(ids ...clientv3.LeaseID) *pool {
-	p := &pool{size: 2}
+	p := &pool{ahead: 2}
 	p.take(10)
 	for _, id := range ids {
 		p.put(fresh(id, 10))
@@ -41,7 +41,7 @@ func TestPoolRefusesWhatItCantUse(t *testing.T) {
 		spoilt := fresh(3, 10)
 		spoilt.spoilt = true
 		old := fresh(4, 10)
-		time.Sleep(5 * time.Second)
+		time.Sleep(9 * time.Second)
 		for name, l := range map[string]lease{"spoilt": spoilt, "old": old, "of another ttl": fresh(5, 20)} {
 			if filled(1).put(l) {
 				t.Errorf("the pool took a lease that is %s", name)
@@ -54,8 +54,10 @@ func TestPoolRefusesWhatItCantUse(t *testing.T) {
 		if rest := closed.close(); len(rest) != 2 || closed.put(fresh(6, 10)) || closed.short(10) {
 			t.Errorf("closed with %d leases left, want 2, and takes more", len(rest))
 		}
-		if (&pool{}).put(fresh(6, 10)) {
-			t.Error("a pool of size 0 took a lease")
+		alone := &pool{}
+		alone.take(10)
+		if alone.short(10) || !alone.put(fresh(6, 10)) || alone.put(fresh(7, 10)) {
+			t.Error("without leases ahead, one that came back is kept, and no other")
 		}
 	})
 }
@@ -63,9 +65,9 @@ func TestPoolRefusesWhatItCantUse(t *testing.T) {
 func TestPoolLeavesOldLeasesToTheirEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := filled(1)
-		time.Sleep(4 * time.Second)
+		time.Sleep(5 * time.Second)
 		p.put(fresh(2, 10))
-		time.Sleep(time.Second)
+		time.Sleep(4 * time.Second)
 		if l, ok, _ := p.take(10); !ok || l.id != 2 {
 			t.Errorf("%v %v, want lease 2", l, ok)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -38,20 +39,19 @@ type Store struct {
 var _ lockfx.Store = (*Store)(nil)
 
 // New returns a store over client, which it never closes. It asks etcd nothing. The
-// error matches [lockfx.ErrConfig] and names all faults of the options; a nil client
-// is refused.
+// error matches [lockfx.ErrConfig] and names all faults; a nil client is one.
 //
 // The store uses the client's KV and Watcher, so a namespace put there applies.
 func New(client *clientv3.Client, opts ...Option) (*Store, error) {
-	settings, err := settle(opts)
-	if err != nil {
-		return nil, fmt.Errorf("etcdstore: %w", err)
-	}
+	settings, faults := settle(opts)
 	if client == nil || client.ActiveConnection() == nil {
-		return nil, fmt.Errorf("etcdstore: %w: the client must not be nil, and must be one that clientv3.New made", lockfx.ErrConfig)
+		faults = append(faults, "the client must be one that clientv3.New made")
+	}
+	if faults != nil {
+		return nil, fmt.Errorf("etcdstore: %w: %s", lockfx.ErrConfig, strings.Join(faults, "; "))
 	}
 	s := &Store{client: client, leases: pb.NewLeaseClient(client.ActiveConnection()), prefix: settings.prefix}
-	s.pool.size = settings.pool
+	s.pool.ahead = settings.pool
 	s.hub = hub{tasks: &s.tasks, open: s.watchEnds}
 	return s, nil
 }
@@ -73,7 +73,7 @@ func (s *Store) Acquire(ctx context.Context, key string, ttl time.Duration) (loc
 	if err := check(ctx, "acquire", key, checkTTL(ttl)); err != nil {
 		return lockfx.Grant{}, err
 	}
-	call, cancel := bounded(ctx)
+	call, cancel := s.bounded(ctx, patience)
 	defer cancel()
 	grant, err := s.acquire(call, nameOf(s.prefix, key), secondsOf(ttl))
 	if err != nil {
@@ -101,8 +101,10 @@ func (s *Store) acquire(ctx context.Context, name string, seconds int64) (lockfx
 func (s *Store) claim(ctx context.Context, name string, l lease, alive <-chan kept) (lockfx.Grant, error) {
 	token, other, err := s.put(ctx, name, &l)
 	if alive != nil {
-		if k := <-alive; err == nil {
-			l.since, err = k.asked, k.err
+		k := <-alive
+		l.since, l.spoilt = k.asked, l.spoilt || k.err != nil
+		if err == nil && other == nil { // a refusal stands without it
+			err = k.err
 		}
 	}
 	switch {
@@ -131,7 +133,7 @@ func (s *Store) Renew(ctx context.Context, key string, token lockfx.Token, ttl t
 	if !token.Valid() {
 		return false, nil
 	}
-	call, cancel := bounded(ctx)
+	call, cancel := s.bounded(ctx, patience)
 	defer cancel()
 	ok, err := s.renew(call, hold{nameOf(s.prefix, key), token}, secondsOf(ttl))
 	if err != nil {
@@ -183,7 +185,7 @@ func (s *Store) Release(ctx context.Context, key string, token lockfx.Token) (bo
 	if !token.Valid() {
 		return false, nil
 	}
-	call, cancel := bounded(ctx)
+	call, cancel := s.bounded(ctx, patience)
 	defer cancel()
 	ok, err := s.release(call, hold{nameOf(s.prefix, key), token})
 	if err != nil {

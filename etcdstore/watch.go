@@ -23,7 +23,7 @@ func (s *Store) Watch(ctx context.Context, key string) (<-chan struct{}, func(),
 	if err := check(ctx, "watch", key, nil); err != nil {
 		return nil, nil, err
 	}
-	call, cancel := bounded(ctx)
+	call, cancel := s.bounded(ctx, patience)
 	defer cancel()
 	w := s.hub.watch(nameOf(s.prefix, key))
 	stop := sync.OnceFunc(func() { s.hub.unwatch(w) })

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -239,25 +238,25 @@ func TestCase_T02_TokensRiseAfterAllDataIsLost(t *testing.T) {
 	rising(t, first, second, grant(t, open(t, dir, filestore.WithNow(c.now)), "nightly", time.Minute))
 }
 
-// Ten thousand keys are used once, at one a second. What they leave behind is bounded by
-// the keys of the last two hours, not by all there ever were.
+// Each key is used once, two a minute. What they leave behind is bounded by the keys of
+// the last two hours and some, not by all there ever were.
 func TestCase_T03_UnusedKeysAreForgotten(t *testing.T) {
 	s, c, dir := newStore(t)
-	const bound = 2*3600 + 200
+	const bound = 2.5 * 60 * 2
 	most := 0
-	for i := range 10_000 {
+	for i := range 1500 {
 		key := fmt.Sprint("job ", i)
 		token := grant(t, s, key, time.Minute)
 		if i%2 == 0 { // every other holder dies
 			release(t, s, key, token, true)
 		}
-		c.advance(time.Second)
-		if i%500 == 0 {
+		c.advance(30 * time.Second)
+		if i%20 == 0 {
 			most = max(most, len(filesIn(t, dir, "*")))
 		}
 	}
 	if most > bound {
-		t.Errorf("%d files after 10,000 keys, want at most %d", most, bound)
+		t.Errorf("%d files after 1,500 keys, want at most %v", most, bound)
 	}
 }
 
@@ -322,14 +321,18 @@ func TestCase_H01_RemovedGuardFileIsNoticed(t *testing.T) {
 	// The file goes away between its opening and its locking.
 	gone := 0
 	s.OnGuardOpened(func(name string) {
-		if name == guard && gone < 3 {
-			gone++
-			removeFile(t, dir, guard)
+		if name != guard || gone == 4 {
+			return
+		}
+		gone++
+		removeFile(t, dir, guard)
+		if gone%2 == 0 {
+			writeFile(t, dir, guard, nil) // and somebody makes another one
 		}
 	})
 	grant(t, s, "nightly", time.Minute)
-	if _, err := os.Stat(filepath.Join(dir, guard)); err != nil || gone != 3 {
-		t.Errorf("the lock was taken on a file that is not there: %v, after %d removals", err, gone)
+	if gone != 4 {
+		t.Errorf("the lock of a file that is not there was good enough after %d removals", gone)
 	}
 }
 

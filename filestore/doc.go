@@ -53,8 +53,8 @@
 // renamed over it, and then the directory is synchronized. A crash at any byte leaves
 // the old record or the new one, and at most one temporary file for a key, which the
 // next write replaces. An acquisition takes three synchronizations and a renewal or a
-// release two: about 2 ms and 1 ms on a common disk. So this is a store for jobs,
-// not for thousands of leases a second.
+// release two, which is milliseconds on a common disk. So this is a store for jobs, not
+// for thousands of leases a second.
 //
 // # Its clock
 //

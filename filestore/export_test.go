@@ -69,3 +69,8 @@ func (s *Store) TakeMarkGuard(ctx context.Context) (release func()) {
 	}
 	return release
 }
+
+// NextNews returns the next news of w about the directory at path.
+func NextNews(w *fsnotify.Watcher, path string) (name string, ok bool) {
+	return systemNews{w, path}.next()
+}

@@ -52,6 +52,14 @@ func TestGate_FilestoreKillAtEveryByte(t *testing.T) {
 	}
 }
 
+func TestGate_FilestoreCrashAtEveryByte(t *testing.T) {
+	moments, err := crashEverywhere(t, 1)
+	t.Logf("GATE filestore crash at every byte: %d moments of %d calls, faults: %v", moments, len(crashes), err)
+	if err != nil || moments < 2000 {
+		t.Error("see above")
+	}
+}
+
 func TestGate_FilestoreWakeUps(t *testing.T) {
 	const rounds = 10_000
 	for way, s := range watchers(t) {

@@ -171,9 +171,9 @@ func (m *model) anyToken(random *rand.Rand, key string) lockfx.Token {
 }
 
 func TestStoreAgreesWithTheModel(t *testing.T) {
-	for seed := range uint64(5) {
+	for seed := range uint64(3) {
 		s, c, _ := newStore(t)
-		if err := disagreement(s, c, seed, 2_000, wakes); err != nil {
+		if err := disagreement(s, c, seed, 1_000, wakes); err != nil {
 			t.Error(err)
 		}
 	}
@@ -183,7 +183,7 @@ func TestStoreAgreesWithTheModel(t *testing.T) {
 func TestManyHandlesAgreeWithTheModel(t *testing.T) {
 	s, c, dir := newStore(t)
 	handles := []full{s, open(t, dir, filestore.WithNow(c.now)), open(t, dir, filestore.WithNow(c.now))}
-	if err := disagreement(&rotating{handles: handles}, c, 1, 2_000, wakes); err != nil {
+	if err := disagreement(&rotating{handles: handles}, c, 1, 1_000, wakes); err != nil {
 		t.Error(err)
 	}
 }

@@ -29,17 +29,15 @@ const pollInterval = 100 * time.Millisecond
 // the system has none to give: it runs out of inotify instances, say. A directory that
 // is gone is an error.
 func subscribe(path string, newWatcher func() (*fsnotify.Watcher, error)) (news, error) {
-	w, err := newWatcher()
-	if err != nil {
-		return poll(pollInterval), nil
-	}
-	err = w.Add(path)
-	if err == nil {
-		return systemNews{w, path}, nil
-	}
-	closeErr := w.Close()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.Join(errGone, err, closeErr)
+	if w, err := newWatcher(); err == nil {
+		err = w.Add(path)
+		if err == nil {
+			return systemNews{w, path}, nil
+		}
+		closeErr := w.Close()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, errors.Join(errGone, err, closeErr)
+		}
 	}
 	return poll(pollInterval), nil
 }

@@ -123,7 +123,7 @@ func (a *alternating) Break(ctx context.Context, key string) (bool, error) {
 
 func TestHoldersNeverOverlap(t *testing.T) {
 	s, _ := crowd(t)
-	if err := overlap(s, 50); err != nil {
+	if err := overlap(s, 20); err != nil {
 		t.Error(err)
 	}
 	if overlap(phantom{}, 100_000) == nil {
@@ -165,7 +165,7 @@ func TestAllMethodsAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range contenders {
 		all.Go(func() {
-			for n := range 50 {
+			for n := range 20 {
 				key := fmt.Sprint((i + n) % 3)
 				for op, call := range calls(s, lockfx.Token(n)) {
 					if err := call(context.Background(), key); err != nil {

@@ -20,8 +20,10 @@ func TestSweepKeepsWhatIsNeeded(t *testing.T) {
 	writeFile(t, dir, filestore.LeaseName("corrupt"), []byte("?"))
 	writeFile(t, dir, filestore.LeaseName("crashed")+".tmp", []byte("{"))
 	writeFile(t, dir, "README", []byte("no file of the store"))
-	c.advance(filestore.SweepAge + 2*time.Minute)
+	c.advance(filestore.SweepAge / 2)
 	release(t, s, "recent", grant(t, s, "recent", time.Minute), true)
+	c.advance(filestore.SweepAge/2 + 2*time.Minute)
+	grant(t, s, "now", time.Minute)
 
 	for file, want := range map[string]bool{
 		filestore.LeaseName("held for a day"):   true,
@@ -81,8 +83,14 @@ func TestSweepKeepsATokenThatTheMarkLacks(t *testing.T) {
 func TestSweepIsBounded(t *testing.T) {
 	s, c, dir := newStore(t)
 	const files = 3 * filestore.SweepAtMost
+	grant(t, s, "nightly", time.Minute) // makes the mark, whose token covers those below
 	for i := range files {
-		release(t, s, fmt.Sprint(i), grant(t, s, fmt.Sprint(i), time.Minute), true)
+		r := filestore.Lease{Key: fmt.Sprint(i), Token: 1, Ends: c.now()}
+		data, err := filestore.SealLease(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, dir, filestore.LeaseName(r.Key), data)
 	}
 	c.advance(filestore.SweepAge + filestore.SweepEvery)
 	for call := 1; ; call++ {

@@ -44,6 +44,21 @@ func TestTokensRiseWithoutTheMark(t *testing.T) {
 	rising(t, append(tokens, grant(t, open(t, dir, filestore.WithNow(c.now)), "nightly", time.Minute))...)
 }
 
+func TestTokensRiseWithAMarkThatIsBehind(t *testing.T) {
+	s, c, dir := newStore(t)
+	grant(t, s, "weekly", time.Minute)
+	early := readFile(t, dir, filestore.MarkName)
+	var tokens []lockfx.Token
+	for range 3 {
+		tokens = append(tokens, grant(t, s, "nightly", time.Millisecond))
+		c.advance(time.Millisecond)
+	}
+	c.advance(-time.Hour)
+	forceFree(t, s, "nightly", true)
+	writeFile(t, dir, filestore.MarkName, early) // as from a backup
+	rising(t, append(tokens, grant(t, open(t, dir, filestore.WithNow(c.now)), "nightly", time.Minute))...)
+}
+
 func TestMarkIsNeverLowered(t *testing.T) {
 	s, c, dir := newStore(t)
 	var marks []lockfx.Token

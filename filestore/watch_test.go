@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
+
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/filestore"
 )
@@ -271,6 +273,19 @@ func TestWatchIsLostWithTheDirectory(t *testing.T) {
 	}
 }
 
+// When the system's queue of news has overflowed, each record may have changed.
+func TestTooManyNews(t *testing.T) {
+	w := &fsnotify.Watcher{Events: make(chan fsnotify.Event), Errors: make(chan error, 1)}
+	w.Errors <- fsnotify.ErrEventOverflow
+	if name, ok := filestore.NextNews(w, "/locks"); name != "" || !ok {
+		t.Errorf("%q, %v; want news of anything", name, ok)
+	}
+	close(w.Errors)
+	if _, ok := filestore.NextNews(w, "/locks"); ok {
+		t.Error("there are no more news")
+	}
+}
+
 // A record that can't be read concerns whoever waits for the key.
 func TestWatchSignalsACorruptRecord(t *testing.T) {
 	for way, s := range watchers(t) {
@@ -349,7 +364,7 @@ func (d deaf) Watch(context.Context, string) (<-chan struct{}, func(), error) {
 
 func TestWatchMissesNoRelease(t *testing.T) {
 	s := open(t, newDir(t))
-	if err := missedWakeUp(s, 2_000, wakes); err != nil {
+	if err := missedWakeUp(s, 1_000, wakes); err != nil {
 		t.Error(err)
 	}
 	if missedWakeUp(deaf{s}, 10, signalled) == nil {

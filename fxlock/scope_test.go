@@ -233,6 +233,18 @@ func TestAPanicOrExitByHandIsTornDown(t *testing.T) {
 	}
 }
 
+// A caller that gives up while the scope is built has its body not run, whether
+// there are hooks to start or not.
+func TestTheBodyNeverRunsOnceItsCallerHasGivenUp(t *testing.T) {
+	var j journal
+	ctx, cancel := context.WithCancelCause(t.Context())
+	lock := newLock(t, newSpyStore(&j), fxlock.PerRun(func() *DB { cancel(errWhy); return newDB() }))
+	err := lock.Run(ctx, func(*DB) { t.Error("the body ran") })
+	wantIs(t, err, errWhy)
+	wantText(t, err, `run "nightly": start the body: `)
+	j.expect(t, "acquire", "release")
+}
+
 // The context of a hook that stops ends with the teardown timeout.
 func TestTeardownIsBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

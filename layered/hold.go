@@ -34,8 +34,8 @@ type hold struct {
 }
 
 // acquire takes the layers in order. If one can't be had it says which, and why:
-// fifo.ErrBusy when the time is over, the cause of the end of ctx,
-// or what is wrong with the layer. What was taken before is held until release.
+// fifo.ErrBusy when the time is over, the cause of the end of ctx, or what is wrong
+// with the layer. What was taken before is held until release.
 func (h *hold) acquire(ctx context.Context, once bool) (Layer, error) {
 	for l := range Layer(layers) {
 		info := h.info.layer(l)

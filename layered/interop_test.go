@@ -13,23 +13,15 @@ import (
 	"github.com/lockfx/lockfx"
 )
 
-// tool returns the path of a program that a test needs. Where the tests have to run,
-// a missing one is a fault.
+// tool returns the path of a program that a test shares locks with. There is no
+// substitute for the real one, so a missing one is a fault.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
-		missing(t, err)
+		t.Fatalf("%v; scripts/install-servers.sh installs it", err)
 	}
 	return path
-}
-
-func missing(t *testing.T, reason any) {
-	t.Helper()
-	if os.Getenv("CI") == "true" {
-		t.Fatal(reason)
-	}
-	t.Skip("not run, and a fault with CI=true: ", reason)
 }
 
 func TestInteropWithFlock(t *testing.T) {
@@ -104,7 +96,7 @@ func newNode(t *testing.T) node {
 	install := exec.Command(npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
 	install.Dir = dir
 	if out, err := install.CombinedOutput(); err != nil {
-		missing(t, "npm ci: "+err.Error()+"\n"+string(out))
+		t.Fatalf("npm ci: %v\n%s", err, out)
 	}
 	return node{t, dir, "", 2 * time.Second}
 }
@@ -139,8 +131,20 @@ func (n node) options() []Option {
 func (n node) weTry() State {
 	n.t.Helper()
 	res, err := WithLock(n.t.Context(), 0, nothing[int], append(n.options(), WithTimeoutResult(0))...)
-	must(n.t, err)
+	acquired(n.t, err)
 	return res.State
+}
+
+// untilUndisturbed repeats what a machine that is too busy can disturb: it makes a
+// holder refresh too late.
+func untilUndisturbed(t *testing.T, run func() (disturbed bool)) {
+	t.Helper()
+	for range 5 {
+		if !run() {
+			return
+		}
+	}
+	t.Error("the lock was lost each time")
 }
 
 func TestInteropWithProperLockfile(t *testing.T) {
@@ -150,50 +154,64 @@ func TestInteropWithProperLockfile(t *testing.T) {
 
 	t.Run("they are excluded while we hold", func(t *testing.T) {
 		t.Parallel()
-		n := installed.at(t)
-		_, err := WithLock(t.Context(), 0, func(context.Context, Call[int]) (int, error) {
-			for start := time.Now(); time.Since(start) < long; {
-				if s := n.says("try"); s != "busy" {
-					t.Errorf("they say %q while we hold", s)
+		untilUndisturbed(t, func() (lost bool) {
+			n := installed.at(t)
+			_, err := WithLock(t.Context(), 0, func(ctx context.Context, _ Call[int]) (int, error) {
+				for start := time.Now(); time.Since(start) < long; {
+					if s := n.says("try"); s != "busy" {
+						<-ctx.Done() // then we must have been too late, and know it
+						return 0, nil
+					}
 				}
+				return 0, nil
+			}, n.options()...)
+			if errors.Is(err, lockfx.ErrLost) {
+				return true
 			}
-			return 0, nil
-		}, n.options()...)
-		must(t, err)
-		if s := n.says("try"); s != "held" {
-			t.Errorf("they say %q when it is free", s)
-		}
+			must(t, err)
+			if s := n.says("try"); s != "held" {
+				t.Errorf("they say %q when it is free", s)
+			}
+			return false
+		})
 	})
 
 	t.Run("we are excluded while they hold", func(t *testing.T) {
 		t.Parallel()
-		n := installed.at(t)
-		theirs := n.run("hold")
-		theirs.expect("held")
-		for start := time.Now(); time.Since(start) < long; time.Sleep(10 * time.Millisecond) {
-			if s := n.weTry(); s != StateTimeout {
-				t.Fatalf("%v while they hold", s)
+		untilUndisturbed(t, func() (lost bool) {
+			n := installed.at(t)
+			theirs := n.run("hold")
+			theirs.expect("held")
+			for start := time.Now(); time.Since(start) < long; time.Sleep(10 * time.Millisecond) {
+				if n.weTry() != StateTimeout {
+					theirs.expect("lost") // then they must have been too late, and know it
+					theirs.kill()
+					return true
+				}
 			}
-		}
-		go theirs.tell()
-		_, err := WithLock(t.Context(), 0, func(context.Context, Call[int]) (int, error) {
-			theirs.expect("released")
-			return 0, nil
-		}, n.options()...)
-		must(t, err)
+			go theirs.tell()
+			_, err := WithLock(t.Context(), 0, func(context.Context, Call[int]) (int, error) {
+				theirs.expect("released")
+				return 0, nil
+			}, n.options()...)
+			acquired(t, err)
+			theirs.wait()
+			return false
+		})
 	})
 
 	t.Run("we take over from one that was killed", func(t *testing.T) {
 		t.Parallel()
 		n := installed.at(t)
+		before := time.Now()
 		theirs := n.run("hold")
 		theirs.expect("held")
 		theirs.kill()
-		if s := n.weTry(); s != StateTimeout {
-			t.Errorf("%v, although it is not stale yet", s)
+		if s := n.weTry(); s != StateTimeout && time.Since(before) < n.stale {
+			t.Errorf("%v, although it can't be stale yet", s)
 		}
 		_, err := WithLock(t.Context(), 0, nothing[int], n.options()...)
-		must(t, err)
+		acquired(t, err)
 	})
 
 	t.Run("they take over from ours that was killed", func(t *testing.T) {
@@ -203,17 +221,15 @@ func TestInteropWithProperLockfile(t *testing.T) {
 		path, err := LockFile(r.options()...)
 		must(t, err)
 		n.path = path
+		before := time.Now()
 		ours := start(t, r)
 		ours.expect("held")
 		ours.kill()
-		if s := n.says("try"); s != "busy" {
-			t.Errorf("they say %q, although it is not stale yet", s)
+		if s := n.says("try"); s != "busy" && time.Since(before) < n.stale {
+			t.Errorf("they say %q, although it can't be stale yet", s)
 		}
 		theirs := n.run("hold")
 		theirs.expect("held")
-		if s := n.weTry(); s != StateTimeout {
-			t.Errorf("%v after they took over", s)
-		}
 		theirs.tell()
 		theirs.expect("released")
 	})
@@ -240,6 +256,7 @@ func TestInteropWithProperLockfile(t *testing.T) {
 	t.Run("both contend", func(t *testing.T) {
 		t.Parallel()
 		n := installed.at(t)
+		n.stale = defaultStale // nobody dies here
 		const processes, holds = 2, 50
 		r := role{Do: "hammer", Dir: filepath.Dir(n.path), Scope: processScopes["poll"], Stale: n.stale, Holds: holds}
 		path, err := LockFile(r.options()...)

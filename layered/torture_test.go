@@ -32,13 +32,14 @@ func TestGateLayeredProcesses(t *testing.T) {
 func TestGateLayeredKill(t *testing.T) {
 	const kills = 200
 	atOnce := followKilled(t, kills, 1, role{Scope: processScopes["flock"]})
-	if slowest := atOnce[kills-1]; slowest > time.Second {
-		t.Errorf("flock: the next holder had to wait for %v", slowest)
+	if p50 := median(atOnce); p50 > 50*time.Millisecond {
+		t.Errorf("flock: the next holder had to wait for p50 %v", p50)
 	}
-	const stale = 2 * time.Second
+	// A call that broke a lock makes sure of its own before it goes on.
+	const stale, allowed = 2 * time.Second, 100 * time.Millisecond
 	byStale := followKilled(t, kills, 25, role{Scope: processScopes["poll"], Stale: stale})
-	if slowest := byStale[kills-1]; slowest > stale+time.Second {
-		t.Errorf("poll: the next holder had to wait for %v", slowest)
+	if p50 := median(byStale); p50 > stale+allowed {
+		t.Errorf("poll: the next holder had to wait for p50 %v", p50)
 	}
 	t.Logf("GATE layered-kill: kill -9 of %d holders; next holder after p50 %v, max %v by flock; p50 %v, max %v by poll with stale %v",
 		kills, median(atOnce), atOnce[kills-1], median(byStale), byStale[kills-1], stale)
@@ -65,7 +66,6 @@ func followKilled(t *testing.T, kills, atOnce int, r role) []time.Duration {
 				t.Error(err)
 				return
 			}
-			path, _ := LockFile(r.options()...)
 			killed := make(chan time.Time, 1)
 			go func() {
 				if r.Scope.Flock == On {
@@ -78,9 +78,7 @@ func followKilled(t *testing.T, kills, atOnce int, r role) []time.Duration {
 				took[i] = time.Since(<-killed)
 				return 0, nil
 			}, append(r.options(), WithLocker(locker))...)
-			if err != nil {
-				t.Errorf("%s: %v", path, err)
-			}
+			acquired(t, err)
 		})
 	}
 	wg.Wait()

@@ -26,35 +26,36 @@ type answer struct {
 // that of ctx, without NUL and invalid UTF-8, and at most 200 bytes of it.
 //
 // When the outcome is unknown, because ctx ended or the connection broke on the way,
-// the acquisition is undone on a context of its own: see the package's
-// documentation.
+// the acquisition is undone: see the package's documentation.
 func (s *Store) Acquire(ctx context.Context, key string, ttl time.Duration) (lockfx.Grant, error) {
 	if err := check(ctx, "acquire", key, lockfx.CheckTTL(ttl, resolution)); err != nil {
 		return lockfx.Grant{}, err
 	}
-	tag := rand.Int64()
-	args := []any{key, tag, labelOf(ctx), microsOf(ttl), s.memory}
-	for {
-		a, unsettled, err := s.ask(ctx, args)
+	for again := true; ; {
+		tag := rand.Int64() // another one each time: an earlier request may still be on its way
+		a, unsettled, err := s.ask(ctx, key, tag, ttl)
 		if err == nil && ctx.Err() != nil {
 			unsettled, err = a.granted, ctx.Err()
 		}
-		if err != nil {
+		switch {
+		case err == nil && a.left > 0:
+			return a.grant(), nil
+		case err == nil:
+			// No verdict: somebody else won a race that this statement could not see, or
+			// the lease ended before its end was read.
+		case unsettled && again && ctx.Err() == nil && s.bury(ctx, key, tag) == nil:
+			again = false // the connection broke, and there is another
+		default:
 			if unsettled {
 				s.undo(ctx, key, tag)
 			}
 			return lockfx.Grant{}, fault(ctx, "acquire", key, err)
 		}
-		// Without time left there is no verdict: somebody else won a race that this
-		// statement could not see, or the lease ended before its end was read.
-		if a.left > 0 {
-			return a.grant(), nil
-		}
 	}
 }
 
 // ask sends an acquisition once. Now and then it takes the sweep along.
-func (s *Store) ask(ctx context.Context, args []any) (a answer, unsettled bool, err error) {
+func (s *Store) ask(ctx context.Context, key string, tag int64, ttl time.Duration) (a answer, unsettled bool, err error) {
 	var also []statement
 	if rand.N(sweepEvery) == 0 {
 		also = append(also, s.stmt.sweep)
@@ -71,7 +72,7 @@ func (s *Store) ask(ctx context.Context, args []any) (a answer, unsettled bool, 
 			return fmt.Errorf("%w: token %d", lockfx.ErrBadGrant, a.token)
 		}
 		return nil
-	}, args, s.stmt.acquire, also...)
+	}, []any{key, tag, labelOf(ctx), microsOf(ttl), s.memory}, s.stmt.acquire, also...)
 	return a, unsettled || errors.Is(err, lockfx.ErrBadGrant), err
 }
 

@@ -7,12 +7,20 @@ replace github.com/lockfx/lockfx => ../
 require (
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/lockfx/lockfx v0.1.0
+	go.uber.org/fx v1.24.0
+	go.uber.org/goleak v1.3.0
 )
 
 require (
+	github.com/agnivade/levenshtein v1.2.2 // indirect
+	github.com/go-viper/mapstructure/v2 v2.5.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
+	go.uber.org/dig v1.19.0 // indirect
+	go.uber.org/multierr v1.11.0 // indirect
+	go.uber.org/zap v1.28.0 // indirect
 	golang.org/x/sync v0.22.0 // indirect
+	golang.org/x/sys v0.40.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
 )

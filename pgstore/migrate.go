@@ -19,8 +19,8 @@ type DB interface {
 // migrations themselves. They change nothing where it exists. The error is that of
 // [New].
 func SchemaSQL(opts ...Option) (string, error) {
-	set, err := settle(opts)
-	if err != nil {
+	set, faults := settle(opts)
+	if err := configError(faults); err != nil {
 		return "", err
 	}
 	return set.schemaSQL(), nil
@@ -38,8 +38,8 @@ func (n names) schemaSQL() string {
 // the store needs. It may run in many processes at once. Where the table exists, the
 // right to create one is not needed.
 func Migrate(ctx context.Context, db DB, opts ...Option) error {
-	set, err := settle(opts)
-	if err != nil {
+	set, faults := settle(opts)
+	if err := configError(faults); err != nil {
 		return err
 	}
 	if err := set.migrate(ctx, db); err != nil {
@@ -54,14 +54,16 @@ func (n names) migrate(ctx context.Context, db DB) error {
 		return err
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // after a commit there is nothing to roll back
+	// One after another, and before anything is looked up: what a connection has
+	// looked up, it remembers.
+	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext('lockfx: migrate'))"); err != nil {
+		return err
+	}
 	exists, err := n.exists(ctx, tx)
 	if err != nil {
 		return err
 	}
 	if !exists {
-		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext('lockfx: migrate'))"); err != nil {
-			return err
-		}
 		if _, err := tx.Exec(ctx, n.schemaSQL(), pgx.QueryExecModeSimpleProtocol); err != nil {
 			return err
 		}

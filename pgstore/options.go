@@ -86,8 +86,8 @@ func WithAsyncCommit() Option {
 	}}
 }
 
-// settle applies all options and reports all their faults.
-func settle(opts []Option) (settings, error) {
+// settle applies all options and returns all their faults.
+func settle(opts []Option) (settings, []string) {
 	s := settings{names: names{table: defaultTable}, memory: defaultMemory}
 	var faults []string
 	for i, opt := range opts {
@@ -99,8 +99,12 @@ func settle(opts []Option) (settings, error) {
 			faults = append(faults, opt.String()+": "+err.Error())
 		}
 	}
-	if faults != nil {
-		return s, fmt.Errorf("pgstore: %w: %s", lockfx.ErrConfig, strings.Join(faults, "; "))
+	return s, faults
+}
+
+func configError(faults []string) error {
+	if faults == nil {
+		return nil
 	}
-	return s, nil
+	return fmt.Errorf("pgstore: %w: %s", lockfx.ErrConfig, strings.Join(faults, "; "))
 }

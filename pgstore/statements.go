@@ -24,7 +24,7 @@ type statements struct {
 
 func (n names) statements() statements {
 	return statements{
-		acquire: statement{n.read("acquire"), true}, // its tag makes it so
+		acquire: statement{sql: n.read("acquire")},
 		renew:   statement{n.read("renew"), true},
 		inspect: statement{n.read("inspect"), true},
 		undo:    statement{n.read("undo"), true},

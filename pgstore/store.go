@@ -43,12 +43,12 @@ var (
 // [Migrate] makes the table. The error matches [lockfx.ErrConfig] and names all
 // faults of the options.
 func New(pool *pgxpool.Pool, opts ...Option) (*Store, error) {
-	set, err := settle(opts)
-	if err != nil {
-		return nil, err
-	}
+	set, faults := settle(opts)
 	if pool == nil {
-		return nil, fmt.Errorf("pgstore: %w: the pool must not be nil", lockfx.ErrConfig)
+		faults = append(faults, "the pool must not be nil")
+	}
+	if err := configError(faults); err != nil {
+		return nil, err
 	}
 	s := &Store{
 		pool:    pool,

@@ -25,18 +25,23 @@ const (
 // statements: whoever configures the pool knows what stands in front of the server.
 func (s *Store) transact(ctx context.Context, read func(pgx.Rows) error, args []any, stmt statement, also ...statement) (unsettled bool, err error) {
 	for again := stmt.repeatable; ; again = false {
-		var broken bool
-		broken, unsettled, err = s.send(ctx, read, args, stmt, also)
-		if err == nil || !broken || !again || ctx.Err() != nil {
+		broken, err := s.send(ctx, read, args, stmt, also)
+		if err == nil {
+			return false, nil
+		}
+		unsettled = unsettled || broken && !pgconn.SafeToRetry(err)
+		if !broken || !again || ctx.Err() != nil {
 			return unsettled, err
 		}
 	}
 }
 
-func (s *Store) send(ctx context.Context, read func(pgx.Rows) error, args []any, stmt statement, also []statement) (broken, unsettled bool, err error) {
+// send reports whether the connection broke. An error that leaves it open comes from
+// the server and has aborted the transaction, or from before anything was sent.
+func (s *Store) send(ctx context.Context, read func(pgx.Rows) error, args []any, stmt statement, also []statement) (broken bool, err error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
-		return false, false, err
+		return false, err
 	}
 	defer conn.Release() // it closes a connection whose transaction was aborted
 	var b pgx.Batch
@@ -50,13 +55,7 @@ func (s *Store) send(ctx context.Context, read func(pgx.Rows) error, args []any,
 	}
 	b.Queue(commit).Exec(committed)
 	err = conn.SendBatch(ctx, &b).Close()
-	if err == nil {
-		return false, false, nil
-	}
-	// An error of the server that leaves the connection open has aborted the
-	// transaction.
-	broken = conn.Conn().IsClosed()
-	return broken, broken && !pgconn.SafeToRetry(err), err
+	return err != nil && conn.Conn().IsClosed(), err
 }
 
 // committed refuses the answer ROLLBACK, which the server gives to the commit of an

@@ -2,9 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"errors"
-	"net"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -21,45 +18,43 @@ const (
 
 // eval runs script in one round trip, or in two if the server does not know it yet.
 //
-// The client does not return when ctx ends: once it has sent a request, it waits for
-// its own timeouts. So a call runs in a goroutine that can be left behind. That costs
-// as much as half a round trip, so while the server answers promptly, the caller
-// itself does the call, but only waits for a moment. If that was too short, the
-// request is sent again the other way. Every script can be sent again.
+// A client does not return when ctx is cancelled: once it has sent a request, it waits
+// for its own timeouts. So a call runs in a goroutine that can be left behind. That
+// costs nearly as much as a round trip to a server nearby. A client that minds
+// deadlines is spared it while the server answers promptly: the caller itself does the
+// call, under a short deadline. If that was too short, the request is sent again the
+// other way. Every script can be sent again.
 func (s *Store) eval(ctx context.Context, script *redis.Script, keys []string, args ...any) (any, error) {
-	if s.prompt.Load() {
-		reply, err := s.run(ctx, s.hasty(), script, keys, args)
-		if ctx.Err() != nil || !timedOut(err) {
+	if s.mindful && s.prompt.Load() {
+		short, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		reply, err := s.run(short, script, keys, args)
+		if err == nil || short.Err() == nil || ctx.Err() != nil {
 			return reply, err
 		}
 	}
-	return detached(ctx, &s.tasks, func() (any, error) { return s.run(ctx, s.client, script, keys, args) })
+	return detached(ctx, &s.tasks, func() (any, error) { return s.run(ctx, script, keys, args) })
 }
 
 // run runs script and notes whether the server was prompt.
-func (s *Store) run(ctx context.Context, client redis.Scripter, script *redis.Script, keys []string, args []any) (any, error) {
+func (s *Store) run(ctx context.Context, script *redis.Script, keys []string, args []any) (any, error) {
 	begin := time.Now()
-	reply, err := script.Run(ctx, client, keys, args...).Result()
-	if prompt := s.hasty != nil && time.Since(begin) < promptly; prompt != s.prompt.Load() {
+	reply, err := script.Run(ctx, s.client, keys, args...).Result()
+	if prompt := time.Since(begin) < promptly; prompt != s.prompt.Load() {
 		s.prompt.Store(prompt)
 	}
 	return reply, err
 }
 
-func timedOut(err error) bool {
-	var network net.Error
-	return errors.As(err, &network) && network.Timeout()
-}
-
-// hastyClient returns what makes, when it is first needed, a client that shares all
-// with client but waits for no longer than patience. It is nil for a client that
-// offers no such thing.
-func hastyClient(client redis.UniversalClient) func() *redis.Client {
-	single, ok := client.(*redis.Client)
-	if !ok {
-		return nil
+// mindsDeadlines reports whether a call of client ends at the deadline of its context.
+func mindsDeadlines(client redis.UniversalClient) bool {
+	switch c := client.(type) {
+	case *redis.Client:
+		return c.Options().ContextTimeoutEnabled
+	case *redis.ClusterClient:
+		return c.Options().ContextTimeoutEnabled
 	}
-	return sync.OnceValue(func() *redis.Client { return single.WithTimeout(patience) })
+	return false
 }
 
 // detached returns what call returns, or the end of ctx if that comes first. The

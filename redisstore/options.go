@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"github.com/lockfx/lockfx"
 )
 
 // What holds without an option.
@@ -60,9 +58,10 @@ func WithPrefix(prefix string) Option {
 	}}
 }
 
-// WithMemory sets how long the last token of a key is remembered after its lease has
-// ended; a day by default, and at least a second. After that the key costs nothing,
-// and its next token comes from the server's clock alone.
+// WithMemory sets how long the last token of a key is remembered at least after its
+// lease has ended; a day by default, and no less than a second. After twice that time
+// the key costs nothing any more, and its next token comes from the server's clock
+// alone.
 func WithMemory(d time.Duration) Option {
 	return option{fmt.Sprintf("redisstore.WithMemory(%v)", d), func(s *settings) error {
 		s.memory = d
@@ -73,8 +72,8 @@ func WithMemory(d time.Duration) Option {
 	}}
 }
 
-// settle applies all options and reports all their faults.
-func settle(opts []Option) (settings, error) {
+// settle applies all options and returns all their faults.
+func settle(opts []Option) (settings, []string) {
 	s := settings{prefix: defaultPrefix, memory: defaultMemory}
 	var faults []string
 	for i, opt := range opts {
@@ -86,8 +85,5 @@ func settle(opts []Option) (settings, error) {
 			faults = append(faults, opt.String()+": "+err.Error())
 		}
 	}
-	if faults != nil {
-		return s, fmt.Errorf("%w: %s", lockfx.ErrConfig, strings.Join(faults, "; "))
-	}
-	return s, nil
+	return s, faults
 }

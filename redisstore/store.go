@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -25,7 +26,8 @@ const resolution = time.Millisecond
 // 1 ms.
 //
 // A call returns when its ctx ends, or within 100 ms after that. The client may be
-// busy with it for as long as its own timeouts allow; Close waits for that.
+// busy with it for as long as its own timeouts allow; Close waits for that. Calls are
+// cheapest with a client whose option ContextTimeoutEnabled is true.
 type Store struct {
 	client redis.UniversalClient
 	prefix string
@@ -33,31 +35,39 @@ type Store struct {
 	tasks  tasks
 	hub    hub
 
-	prompt atomic.Bool          // the last answer came promptly
-	hasty  func() *redis.Client // nil if there is none
+	mindful bool        // calls of the client end at a deadline
+	prompt  atomic.Bool // the last answer came promptly
 }
 
 var _ lockfx.Store = (*Store)(nil)
 
-// New returns a store over client, which it never closes. The error matches
-// [lockfx.ErrConfig] and names all faults of the options. A nil client is refused, and so is a
-// [redis.Ring]: it moves keys to another server when one is unreachable, which would
+// New returns a store over client, which it never closes. It sends nothing. The error
+// matches [lockfx.ErrConfig] and names all faults. A nil client is refused, and so is
+// a [redis.Ring]: it moves keys to another server when one is unreachable, which would
 // give a held lock to a second holder.
 func New(client redis.UniversalClient, opts ...Option) (*Store, error) {
-	s, err := settle(opts)
-	if err != nil {
-		return nil, fmt.Errorf("redisstore: %w", err)
+	s, faults := settle(opts)
+	if fault := clientFault(client); fault != "" {
+		faults = append(faults, fault)
 	}
-	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return nil, fmt.Errorf("redisstore: %w: the client must not be nil", lockfx.ErrConfig)
+	if faults != nil {
+		return nil, fmt.Errorf("redisstore: %w: %s", lockfx.ErrConfig, strings.Join(faults, "; "))
 	}
-	if _, ring := client.(*redis.Ring); ring {
-		return nil, fmt.Errorf("redisstore: %w: a *redis.Ring moves keys between servers, so it can't exclude anybody", lockfx.ErrConfig)
-	}
-	store := &Store{client: client, prefix: s.prefix, memory: s.memory.Microseconds(), hasty: hastyClient(client)}
+	store := &Store{client: client, prefix: s.prefix, memory: s.memory.Microseconds(), mindful: mindsDeadlines(client)}
 	store.hub.subscribe = client.Subscribe
 	store.hub.tasks = &store.tasks
 	return store, nil
+}
+
+// clientFault returns what stands against a client, or "".
+func clientFault(client redis.UniversalClient) string {
+	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return "the client must not be nil"
+	}
+	if _, ring := client.(*redis.Ring); ring {
+		return "a *redis.Ring moves keys between servers, so it can't exclude anybody"
+	}
+	return ""
 }
 
 // From returns a store over client with default options. It has the form that

@@ -10,7 +10,7 @@ import (
 
 const (
 	// undoWithin bounds the undoing of an acquisition.
-	undoWithin = 10 * time.Second
+	undoWithin = 5 * time.Second
 	// undoGrace is how long an acquisition whose ctx is over waits for its undoing,
 	// so that ordinarily the key is free again when it returns.
 	undoGrace = 50 * time.Millisecond

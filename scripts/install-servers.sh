@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
-# Installs the servers that the module integration starts, with apt-get where that
-# is allowed, and otherwise says what to install. Quick when nothing is missing.
+# Installs what the tests start: the servers of the module integration, and the
+# programs that package layered shares locks with. By apt-get where that is allowed;
+# otherwise it says what to install. Quick when nothing is missing.
 set -euo pipefail
 
 # program:package of Debian. PostgreSQL keeps its programs out of PATH.
-wanted=(redis-server:redis-server redis-cli:redis-tools postgres:postgresql)
+wanted=(
+  redis-server:redis-server redis-cli:redis-tools postgres:postgresql pgbouncer:pgbouncer
+  node:nodejs npm:npm flock:util-linux
+)
 
 has() {
-  command -v "$1" >/dev/null || compgen -G "/usr/lib/postgresql/*/bin/$1" >/dev/null
+  command -v "$1" >/dev/null || [[ -x /usr/sbin/$1 ]] || compgen -G "/usr/lib/postgresql/*/bin/$1" >/dev/null
 }
 
 missing=()
@@ -15,7 +19,7 @@ for pair in "${wanted[@]}"; do has "${pair%%:*}" || missing+=("${pair##*:}"); do
 ((${#missing[@]})) || exit 0
 
 advise() {
-  echo "install-servers: $1: the tests of the module integration need ${missing[*]}" >&2
+  echo "install-servers: $1: the tests need ${missing[*]}" >&2
   echo "install-servers: on Debian or Ubuntu: sudo apt-get install ${missing[*]}" >&2
   exit 1
 }

@@ -1,9 +1,10 @@
 // Command fxapp is a service of three replicas that want to write the same nightly
 // report. Without flags it tells a story of a few seconds: one replica wins the
 // lock; one is paused past its lease, and its late write is refused; all stop in
-// order. With -serve it is one replica with an HTTP server.
+// order. With -serve it is one replica with an HTTP server. With -store dir:PATH it is
+// one replica that competes with other processes over that directory.
 //
-// It exits with 0 when the story was told or the service was stopped by a signal,
+// It exits with 0 when the story was told or the replica was stopped by a signal,
 // 1 on a fault, 2 on wrong flags, and 130 when a signal cut the story short. In
 // every case the lease is released first. A second signal ends it at once.
 package main

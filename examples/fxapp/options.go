@@ -13,7 +13,8 @@ import (
 type options struct {
 	log     string // "" stands for the sample
 	out     string // "" stands for a new temporary directory
-	serve   string // "" stands for the story
+	serve   string // "" stands for the story, or for competing
+	store   storeChoice
 	pace    time.Duration
 	verbose bool
 }
@@ -37,6 +38,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 		o.serve = s
 		return nil
 	})
+	flags.Func("store", "keep the lease in `STORE`: memory (default), or dir:PATH, a directory that processes share", o.store.parse)
 	flags.Func("pace", "take at least this `TIME` to read the log, so that it can be watched; 0 to 1m (default 1.6s)", func(s string) error {
 		d, err := time.ParseDuration(s)
 		if err != nil || d < 0 || d > maxPace {

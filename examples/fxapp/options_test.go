@@ -17,6 +17,10 @@ func TestWrongFlags(t *testing.T) {
 		{[]string{"-out", ""}, "must not be empty"},
 		{[]string{"-serve", "nowhere"}, "must be host:port"},
 		{[]string{"-serve", ""}, "must be host:port"},
+		{[]string{"-store", ""}, "must be memory or dir:PATH"},
+		{[]string{"-store", "dir:"}, "must be memory or dir:PATH"},
+		{[]string{"-store", "memory:x"}, "must be memory or dir:PATH"},
+		{[]string{"-store", "/var/lib/locks"}, "must be memory or dir:PATH"},
 		{[]string{"-pace", "-1s"}, "must be a duration from 0 to 1m0s"},
 		{[]string{"-pace", "61s"}, "must be a duration from 0 to 1m0s"},
 		{[]string{"-pace", "soon"}, "must be a duration from 0 to 1m0s"},
@@ -40,7 +44,7 @@ func TestHelp(t *testing.T) {
 	if code := run(t.Context(), []string{"-h"}, &stdout, &stderr); code != exitOK {
 		t.Errorf("exit code %d", code)
 	}
-	for _, flag := range []string{"-log FILE", "-out DIR", "-serve ADDR", "-pace TIME", "-v"} {
+	for _, flag := range []string{"-log FILE", "-out DIR", "-serve ADDR", "-store STORE", "-pace TIME", "-v"} {
 		if !strings.Contains(stderr.String(), flag) {
 			t.Errorf("%s is missing in %s", flag, &stderr)
 		}
@@ -60,6 +64,7 @@ func TestFaultsOfFiles(t *testing.T) {
 		{[]string{"-log", t.TempDir()}, "must be a regular file"},
 		{[]string{"-out", file}, file},
 		{[]string{"-out", corrupt}, "report.txt"},
+		{[]string{"-store", "dir:" + file}, "open file store"},
 	} {
 		var stdout, stderr bytes.Buffer
 		if code := run(t.Context(), tt.args, &stdout, &stderr); code != exitFault {

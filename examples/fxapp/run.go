@@ -26,9 +26,10 @@ var errInterrupted = errors.New("interrupted")
 
 // run is the program. The end of ctx stops it in order. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return runOver(ctx, newStore(), args, stdout, stderr)
+	return runOver(ctx, nil, args, stdout, stderr)
 }
 
+// runOver is run over a given store; nil stands for the one that the flags choose.
 func runOver(ctx context.Context, store lockfx.Store, args []string, stdout, stderr io.Writer) int {
 	opts, err := parseOptions(args, stderr)
 	switch {
@@ -49,6 +50,13 @@ func runOver(ctx context.Context, store lockfx.Store, args []string, stdout, std
 }
 
 func execute(ctx context.Context, store lockfx.Store, opts options, out *console, stderr io.Writer) error {
+	if store == nil {
+		chosen, err := opts.store.open()
+		if err != nil {
+			return err
+		}
+		return join(execute(ctx, chosen, opts, out, stderr), closeStore(chosen))
+	}
 	openLog, err := chooseLog(opts.log)
 	if err != nil {
 		return err
@@ -64,10 +72,14 @@ func execute(ctx context.Context, store lockfx.Store, opts options, out *console
 		logger:     newLogger(opts.verbose, stderr),
 		out:        out,
 	}
-	if opts.serve != "" {
+	switch {
+	case opts.serve != "":
 		return serve(ctx, w, opts)
+	case opts.store.shared():
+		return compete(ctx, w, processName(), opts.pace)
+	default:
+		return tellStory(ctx, w, opts.pace)
 	}
-	return tellStory(ctx, w, opts.pace)
 }
 
 // reportPath returns where the report goes: a file in dir, or in a new temporary

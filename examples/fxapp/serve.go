@@ -16,7 +16,10 @@ const serveTTL = 10 * time.Second
 
 // serve is one replica with an HTTP server, until ctx ends or the server fails.
 func serve(ctx context.Context, w world, opts options) error {
-	const name = "replica-1"
+	name := "replica-1"
+	if opts.store.shared() {
+		name = processName()
+	}
 	w.ttl = serveTTL
 	var server *web.Server
 	app := fx.New(

@@ -12,12 +12,18 @@ import (
 	"testing"
 )
 
-// The built program ends in order on a signal, wherever the working directory is.
-func TestSignals(t *testing.T) {
+func buildProgram(t *testing.T) string {
+	t.Helper()
 	program := filepath.Join(t.TempDir(), "fxapp")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	return program
+}
+
+// The built program ends in order on a signal, wherever the working directory is.
+func TestSignals(t *testing.T) {
+	program := buildProgram(t)
 	for _, tt := range []struct {
 		name   string
 		args   []string
@@ -41,6 +47,18 @@ func TestSignals(t *testing.T) {
 		{
 			"SIGTERM for a service",
 			[]string{"-serve", "127.0.0.1:0"},
+			"writes to", syscall.SIGTERM, exitOK,
+			[]string{"stops", "has disposed of its lock", "the lease is free"},
+		},
+		{
+			"Ctrl-C while a process competes",
+			[]string{"-store", "dir:locks", "-pace", "1m"},
+			"holds the lease", os.Interrupt, exitOK,
+			[]string{"has released its lease", "has disposed of its lock", "has stopped", "the lease is free"},
+		},
+		{
+			"SIGTERM for a service over a directory",
+			[]string{"-store", "dir:locks", "-serve", "127.0.0.1:0"},
 			"writes to", syscall.SIGTERM, exitOK,
 			[]string{"stops", "has disposed of its lock", "the lease is free"},
 		},

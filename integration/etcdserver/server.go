@@ -10,6 +10,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 
 	"github.com/lockfx/lockfx/integration/server"
 )
@@ -45,7 +47,10 @@ func (s *Server) launch(ctx context.Context) error {
 
 // ready returns nil once the member answers a read that needs a leader.
 func (s *Server) ready(ctx context.Context) error {
-	client, err := s.Client()
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: []string{s.Addr()}, Logger: zap.NewNop(),
+		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 20 * time.Millisecond, MaxDelay: 20 * time.Millisecond}})},
+	})
 	if err != nil {
 		return err
 	}

@@ -99,14 +99,14 @@ func must[T any](b *testing.B) func(T, error) T {
 	}
 }
 
-// file reads one of the store's own statements.
-func file(b *testing.B, name string) string {
-	b.Helper()
+// statement reads one of the store's own files.
+func statement(t testing.TB, name string) string {
+	t.Helper()
 	text, err := os.ReadFile("../../pgstore/sql/" + name)
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
-	return strings.ReplaceAll(string(text), "{leases}", "lockfx_leases")
+	return string(text)
 }
 
 // sayAsync makes the server answer every commit before it is on the disk.
@@ -134,7 +134,8 @@ func benchAcquireRelease(b *testing.B, pool *pgxpool.Pool, opts ...pgstore.Optio
 	store := benchStore(b, pool, opts...)
 	ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
 	defer cancel()
-	acquire, release := file(b, "acquire.sql"), file(b, "release.sql")
+	table := strings.NewReplacer("{leases}", "lockfx_leases")
+	acquire, release := table.Replace(statement(b, "acquire.sql")), table.Replace(statement(b, "release.sql"))
 	tag := 0
 	compare(b, 100, func() {
 		g := must[lockfx.Grant](b)(store.Acquire(ctx, "ours", time.Minute))

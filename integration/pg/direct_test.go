@@ -76,11 +76,13 @@ func (d direct) blocked() {
 
 const waiting = `EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND strpos(query, $1) > 0)`
 
-// terminateBlocked ends the connections on which a statement on the table waits.
+// terminateBlocked ends the connections on which a statement on the table waits. Their
+// calls may come again on others.
 func (d direct) terminateBlocked() {
 	d.t.Helper()
-	d.exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND strpos(query, $1) > 0`, d.table)
-	d.until("NOT "+waiting, d.table)
+	pids := value[[]int32](d, "SELECT array_agg(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND strpos(query, $1) > 0", d.table)
+	d.exec("SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid", pids)
+	d.until("NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = ANY ($1::int[]))", pids)
 }
 
 // expired waits until the lease on a key is over, by the clock that decides.

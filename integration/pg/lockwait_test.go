@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/lockfx/lockfx"
 )
 
@@ -49,7 +51,9 @@ func TestCase_A08_AGrantIsComputedAfterTheWaitForTheRow(t *testing.T) {
 
 // Whoever holds the row takes the lease meanwhile.
 func TestCase_A08_ATakeOverDuringTheWaitIsARefusal(t *testing.T) {
-	e := over(t, postgres(t, "-cdefault_transaction_isolation=serializable"), nil)
+	e := over(t, shared(t), func(c *pgxpool.Config) {
+		c.ConnConfig.RuntimeParams["default_transaction_isolation"] = "serializable"
+	})
 	store, d := e.store(t), e.direct(t)
 	for name, take := range map[string]string{
 		"a first lease":  "INSERT INTO LEASES VALUES ($1, 1, 1, 'other', now() + '1 hour', '{}', now() + '2 hours')",

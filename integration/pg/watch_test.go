@@ -107,6 +107,7 @@ func TestABrokenWatchIsMadeAgainAndMissesNothing(t *testing.T) {
 }
 
 func TestAWatchIsLostWhenTheServerStaysAway(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s := postgres(t)
 	e := over(t, s, nil)
 	store := e.store(t)

@@ -22,14 +22,15 @@ import (
 type engine struct {
 	servers []*redisserver.Server
 	cluster bool
+	mindful bool                    // clients end at deadlines, which spares the store goroutines
 	proxies map[string]*proxy.Proxy // by the address of the server
 	prefix  string
 	opened  []func()
 }
 
 // enter stands between one case and the servers, which many cases share.
-func enter(servers []*redisserver.Server, cluster bool) (*engine, error) {
-	e := &engine{servers: servers, cluster: cluster, proxies: map[string]*proxy.Proxy{}, prefix: rand.Text() + ":"}
+func enter(servers ...*redisserver.Server) (*engine, error) {
+	e := &engine{servers: servers, cluster: len(servers) > 1, proxies: map[string]*proxy.Proxy{}, prefix: rand.Text() + ":"}
 	for _, s := range servers {
 		p, err := proxy.New(s.Addr())
 		if err != nil {
@@ -48,11 +49,11 @@ func (e *engine) addrs() (addrs []string) {
 	return addrs
 }
 
-// client returns a client with ordinary settings whose connections go through the
+// client returns a client with otherwise ordinary settings whose connections go through the
 // proxies.
 func (e *engine) client() redis.UniversalClient {
 	c := redis.NewUniversalClient(&redis.UniversalOptions{
-		Addrs: e.addrs(), IsClusterMode: e.cluster,
+		Addrs: e.addrs(), IsClusterMode: e.cluster, ContextTimeoutEnabled: e.mindful,
 		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			p, ok := e.proxies[addr]
 			if !ok {
@@ -160,10 +161,10 @@ func single(t *testing.T, args ...string) *redisserver.Server {
 	return s
 }
 
-// over returns an engine over servers for one test.
-func over(t *testing.T, servers ...*redisserver.Server) *engine {
+// over returns an engine over a server for one test.
+func over(t *testing.T, s *redisserver.Server) *engine {
 	t.Helper()
-	e, err := enter(servers, false)
+	e, err := enter(s)
 	if err != nil {
 		t.Fatal(err)
 	}

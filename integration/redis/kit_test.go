@@ -8,16 +8,7 @@ import (
 	"github.com/lockfx/lockfx/storetest"
 )
 
-func TestKitOverOneServer(t *testing.T) {
-	servers := []*redisserver.Server{single(t)}
-	storetest.Run(t, func() (*storetest.Harness, error) {
-		e, err := enter(servers, false)
-		if err != nil {
-			return nil, err
-		}
-		return e.harness(proxy.BlackHole)
-	})
-}
+func TestKitOverOneServer(t *testing.T) { kit(t, proxy.BlackHole, false, single(t)) }
 
 func TestKitOverACluster(t *testing.T) {
 	cluster, err := redisserver.StartCluster(t.Context(), 3)
@@ -25,11 +16,17 @@ func TestKitOverACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Stop)
+	kit(t, proxy.Drop, true, cluster.Nodes...)
+}
+
+func kit(t *testing.T, cut proxy.Fault, mindful bool, servers ...*redisserver.Server) {
+	t.Helper()
 	storetest.Run(t, func() (*storetest.Harness, error) {
-		e, err := enter(cluster.Nodes, true)
+		e, err := enter(servers...)
 		if err != nil {
 			return nil, err
 		}
-		return e.harness(proxy.Drop)
+		e.mindful = mindful
+		return e.harness(cut)
 	})
 }

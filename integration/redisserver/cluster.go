@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockfx/lockfx/integration/server"
 )
 
 // slots is how many slots a cluster of Redis has.
@@ -16,6 +19,7 @@ const slots = 16384
 // Cluster is a cluster of primaries that share the slots evenly.
 type Cluster struct {
 	Nodes []*Server
+	buses []int // the ports between the nodes
 }
 
 // StartCluster starts n nodes and returns once each sees the whole cluster.
@@ -29,8 +33,13 @@ func StartCluster(ctx context.Context, n int) (*Cluster, error) {
 }
 
 func (c *Cluster) start(ctx context.Context, n int) error {
-	for range n {
-		s, err := Start(ctx, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
+	var err error
+	if c.buses, err = server.FreePorts(n); err != nil {
+		return err
+	}
+	for _, bus := range c.buses {
+		// By default the bus is 10,000 above the port, which need not be a port.
+		s, err := Start(ctx, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", strconv.Itoa(bus))
 		if err != nil {
 			return err
 		}
@@ -65,7 +74,7 @@ func (c *Cluster) join(ctx context.Context) error {
 		err := errors.Join(
 			node.Do(ctx, "cluster", "set-config-epoch", i+1).Err(),
 			node.ClusterAddSlotsRange(ctx, i*slots/n, (i+1)*slots/n-1).Err(),
-			client.Do(ctx, "cluster", "meet", "127.0.0.1", s.port, s.busPort).Err(),
+			client.Do(ctx, "cluster", "meet", "127.0.0.1", s.port, c.buses[i]).Err(),
 			node.Close(),
 		)
 		if err != nil {

@@ -4,7 +4,9 @@
 package redisserver
 
 import (
+	"cmp"
 	"context"
+	"os"
 	"strconv"
 	"sync"
 
@@ -13,13 +15,16 @@ import (
 	"github.com/lockfx/lockfx/integration/server"
 )
 
+// program is the environment variable that names another program than redis-server,
+// such as valkey-server or that of another version.
+const program = "LOCKFX_REDIS_SERVER"
+
 // Server is one redis-server.
 type Server struct {
-	port    int
-	busPort int // between the nodes of a cluster
-	args    []string
-	dir     string
-	remove  func()
+	port   int
+	args   []string
+	dir    string
+	remove func()
 
 	mu      sync.Mutex // guards process
 	process *server.Process
@@ -39,7 +44,7 @@ func Start(ctx context.Context, args ...string) (*Server, error) {
 }
 
 func start(ctx context.Context, args []string) (*Server, error) {
-	ports, err := server.FreePorts(2)
+	ports, err := server.FreePorts(1)
 	if err != nil {
 		return nil, err
 	}
@@ -47,11 +52,10 @@ func start(ctx context.Context, args []string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{port: ports[0], busPort: ports[1], dir: dir, remove: remove}
+	s := &Server{port: ports[0], dir: dir, remove: remove}
 	s.args = append([]string{
 		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", dir,
-		"--save", "", "--appendonly", "no", "--enable-debug-command", "yes",
-		"--cluster-port", strconv.Itoa(s.busPort),
+		"--save", "", "--appendonly", "no",
 	}, args...)
 	if err := s.launch(ctx); err != nil {
 		remove()
@@ -61,7 +65,7 @@ func start(ctx context.Context, args []string) (*Server, error) {
 }
 
 func (s *Server) launch(ctx context.Context) error {
-	path, err := server.Find("redis-server")
+	path, err := server.Find(cmp.Or(os.Getenv(program), "redis-server"))
 	if err != nil {
 		return err
 	}

@@ -2,14 +2,13 @@ package server
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"syscall"
-
-	"os"
 )
 
 // prepare makes the server die with this process, and run as name if this process

@@ -42,7 +42,7 @@ func TestStopAndKillEndTheProcess(t *testing.T) {
 }
 
 func TestAServerThatEndsEarlyIsAnErrorWithItsOutput(t *testing.T) {
-	_, err := shell(t, "echo port is taken; exit 1", func(ctx context.Context) error { return errors.New("no answer") })
+	_, err := shell(t, "echo port is taken; exit 1", func(context.Context) error { return errors.New("no answer") })
 	if err == nil || !strings.Contains(err.Error(), "port is taken") {
 		t.Errorf("error %v, want one with the output of the server", err)
 	}

@@ -19,8 +19,9 @@ import (
 func TestCompileRefuses(t *testing.T) {
 	type hidden struct {
 		dig.In
-		db *DB //nolint:unused // that it is there is the fault
+		db *DB
 	}
+	_ = hidden{}.db // that it is there is the fault
 	type results struct {
 		dig.Out
 		Writer *Writer

@@ -37,7 +37,7 @@ type (
 	quietIn struct {
 		dig.In `ignore-unexported:"true"`
 		Shown  int
-		hidden string //nolint:unused // that it is left out is the point
+		hidden string
 	}
 	notIn struct{ Field int }
 	Bag   struct {
@@ -88,7 +88,7 @@ func TestFlattenFollowsDig(t *testing.T) {
 		{Build: give(func(quietIn) string { return "" })},
 		{Build: give(func(quietBag, emptyIn, aliasIn) string { return "" })},
 		{Build: give(func() (int, string, error) { return 0, "", nil })},
-		{Build: give(func() (error, int) { return nil, 0 })}, //nolint:staticcheck // dig takes it
+		{Build: give(errorFirst)},
 		{Build: give(func() plainOut { return plainOut{} })},
 		{Build: give(func() (NestedOut, bool, error) { return NestedOut{}, false, nil })},
 		{Build: give(func() EmbeddedOut { return EmbeddedOut{} })},
@@ -245,3 +245,9 @@ func TestSoft(t *testing.T) {
 		}
 	}
 }
+
+// That it is left out is the point.
+var _ = quietIn{}.hidden
+
+//lint:ignore ST1008 dig takes it, so the flattener must
+func errorFirst() (error, int) { return nil, 0 } //nolint:revive,staticcheck // as above

@@ -29,7 +29,8 @@ WITH live AS MATERIALIZED (
         expires   = clock_timestamp() + $4::bigint * interval '1 microsecond',
         forget_at = greatest(lease.forget_at,
             date_trunc('hour', clock_timestamp() + ($4::bigint + $5::bigint) * interval '1 microsecond') + interval '1 hour')
-    WHERE lease.expires <= clock_timestamp() AND excluded.tag <> ALL (lease.undone)
+    -- No tag is granted twice, nor after it was undone.
+    WHERE lease.expires <= clock_timestamp() AND excluded.tag <> ALL (lease.undone || lease.tag)
     RETURNING token, tag, label, expires
 )
 SELECT tag = $2::bigint, token, label, ceil(extract(epoch FROM expires - clock_timestamp()) * 1000000)::bigint

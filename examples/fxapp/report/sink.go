@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/layered"
 )
 
 // Sink is the file that the report goes to, and the fence around it: beside the
@@ -21,21 +22,21 @@ import (
 // the two the mark is ahead of the report: the holder writes again, and no older
 // one can. The other way round, an older holder could overwrite the newer report.
 //
-// A Sink is safe for concurrent use, also beside other Sinks for the same path in
-// this process. It does not guard against other processes: between one's look at
-// the mark and its rename, another could pass. Several processes need the check
-// and the write to be one step for all of them: an exclusive lock of the
-// operating system (flock) on a third file, held from before the mark is read
-// until after the report is renamed; or a resource that compares by itself, such
-// as a database row with UPDATE ... SET body = $1, fence = $2 WHERE fence <= $2.
+// A Sink is safe for concurrent use, also beside other Sinks for the same path, in
+// this process and in others of this host: between one's look at the mark and its
+// rename, another must not pass, so the check and the write are one step under a
+// third file, PATH.lock. That lock has no lease and needs none: it is held for two
+// renames, and ends with its process. A resource that compares by itself does
+// without, such as a database row with
+// UPDATE ... SET body = $1, fence = $2 WHERE fence <= $2.
 type Sink struct {
 	path string
-	mark atomic.Int64 // the greatest token seen, on disk or offered; raised with writing held
+	mark atomic.Int64 // the greatest token seen, on disk or offered
 }
 
-// writing lets one Sink of the process at a time look at a mark and write: two
-// may stand for the same file.
-var writing sync.Mutex
+// lockTimeout is longer than anybody needs for two renames, unless it is suspended
+// in between.
+const lockTimeout = 5 * time.Second
 
 // OpenSink returns the sink for the report at path, which need not exist yet, and
 // reads its mark. It fails if the directory of path does not exist, if path is
@@ -60,8 +61,6 @@ func openSink(path string) (*Sink, error) {
 	if _, err := os.Stat(filepath.Dir(absolute)); err != nil {
 		return nil, err
 	}
-	writing.Lock()
-	defer writing.Unlock()
 	mark, err := readMark(absolute)
 	if err != nil {
 		return nil, err
@@ -86,15 +85,22 @@ func (s *Sink) Mark() lockfx.Token { return lockfx.Token(s.mark.Load()) }
 // be synced: then the new one is there but may not survive a crash of the machine.
 // From a Write that was not refused as stale, the mark stays raised.
 func (s *Sink) Write(ctx context.Context, token lockfx.Token, body []byte) error {
-	writing.Lock()
-	defer writing.Unlock()
-	if err := s.write(ctx, token, body); err != nil {
+	err := s.admit(token, 0)
+	if err == nil {
+		// A token is judged also when ctx has ended: a stale one is to be told so.
+		_, err = layered.WithLock(context.WithoutCancel(ctx), token,
+			func(context.Context, layered.Call[lockfx.Token]) (struct{}, error) {
+				return struct{}{}, s.write(ctx, token, body)
+			},
+			layered.WithFile(s.path+".lock"), layered.WithTimeout(lockTimeout))
+	}
+	if err != nil {
 		return fmt.Errorf("write report %q: %w", s.path, err)
 	}
 	return nil
 }
 
-// write is called with writing held.
+// write is called with the lock held.
 func (s *Sink) write(ctx context.Context, token lockfx.Token, body []byte) error {
 	onDisk, err := readMark(s.path)
 	if err != nil {
@@ -111,10 +117,9 @@ func (s *Sink) write(ctx context.Context, token lockfx.Token, body []byte) error
 	return replaceFile(ctx, s.path, body)
 }
 
-// admit raises the mark to token, or refuses it. It is called with writing held.
+// admit raises the mark to token, or refuses it.
 func (s *Sink) admit(token, onDisk lockfx.Token) error {
-	seen := max(s.Mark(), onDisk)
-	s.mark.Store(int64(max(seen, token)))
+	seen := max(s.raise(max(onDisk, token)), onDisk)
 	switch {
 	case !token.Valid():
 		return fmt.Errorf("%w: token %d must be at least 1; the greatest seen is %d", lockfx.ErrStaleToken, token, seen)
@@ -122,4 +127,14 @@ func (s *Sink) admit(token, onDisk lockfx.Token) error {
 		return fmt.Errorf("%w: token %d is smaller than %d, the greatest seen", lockfx.ErrStaleToken, token, seen)
 	}
 	return nil
+}
+
+// raise makes the mark no smaller than to, and returns what it was.
+func (s *Sink) raise(to lockfx.Token) lockfx.Token {
+	for {
+		seen := s.mark.Load()
+		if int64(to) <= seen || s.mark.CompareAndSwap(seen, int64(to)) {
+			return lockfx.Token(seen)
+		}
+	}
 }

@@ -82,7 +82,7 @@ func TestSinkWritesReportAndMark(t *testing.T) {
 			t.Errorf("mark %d after a write with %d", s.Mark(), token)
 		}
 	}
-	if found := files(t, path); len(found) != 2 {
+	if found := files(t, path); len(found) != 3 { // with the lock
 		t.Errorf("left behind: %v", found)
 	}
 }
@@ -201,7 +201,7 @@ func TestSinkStopsWithTheCauseOfItsContext(t *testing.T) {
 		}
 	}
 	wantFile(t, path, "old")
-	if found := files(t, path); len(found) != 2 {
+	if found := files(t, path); len(found) != 3 { // with the lock
 		t.Errorf("left behind: %v", found)
 	}
 }
@@ -216,7 +216,7 @@ func TestSinkKeepsTheOldReportWhenTheNewOneFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := s.Write(t.Context(), 34, []byte("lost"))
-	if !errors.Is(err, os.ErrNotExist) || !strings.HasPrefix(err.Error(), fmt.Sprintf("write report %q: mark: ", path)) {
+	if !errors.Is(err, os.ErrNotExist) || !strings.HasPrefix(err.Error(), fmt.Sprintf("write report %q: ", path)) {
 		t.Errorf("got error %v", err)
 	}
 	if s.Mark() != 34 {

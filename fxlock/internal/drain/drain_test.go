@@ -3,6 +3,7 @@ package drain_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,7 +42,7 @@ func TestAClosedGateLetsNobodyInUntilItOpens(t *testing.T) {
 func TestClosingCancelsWithTheCauseAndWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g drain.Gate
-		left := 0
+		var left atomic.Int32
 		for i := range 3 {
 			ctx, leave, err := g.Enter(t.Context())
 			if err != nil {
@@ -53,7 +54,7 @@ func TestClosingCancelsWithTheCauseAndWaits(t *testing.T) {
 					t.Errorf("the cause is %v", cause)
 				}
 				time.Sleep(time.Duration(i) * time.Second)
-				left++
+				left.Add(1)
 				leave()
 			}()
 		}
@@ -61,8 +62,8 @@ func TestClosingCancelsWithTheCauseAndWaits(t *testing.T) {
 		for range 2 { // two who close
 			go func() { both <- g.Close(t.Context(), errClosed) }()
 		}
-		if err := errors.Join(<-both, <-both); err != nil || left != 3 {
-			t.Errorf("closed with %v after %d calls", err, left)
+		if err := errors.Join(<-both, <-both); err != nil || left.Load() != 3 {
+			t.Errorf("closed with %v after %d calls", err, left.Load())
 		}
 	})
 }

@@ -43,14 +43,10 @@ func New(patience time.Duration) *Lifecycle {
 	return &Lifecycle{patience: patience, turn: make(chan struct{}, 1)}
 }
 
-// Append adds a hook. A hook without OnStart counts as started.
+// Append adds a hook. One without OnStart needs no Start to be stopped.
 func (l *Lifecycle) Append(h fx.Hook) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if h.OnStart == nil && len(l.waiting) == 0 {
-		l.running = append(l.running, h)
-		return
-	}
 	l.waiting = append(l.waiting, h)
 }
 

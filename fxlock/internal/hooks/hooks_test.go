@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -163,12 +164,12 @@ func TestStartWaitsForOthers(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newScript()
 				done := make(chan error, 1)
-				ready := false
-				s.add("a", func() error { time.Sleep(tt.takes); ready = true; return nil }, nil)
+				var ready atomic.Bool
+				s.add("a", func() error { time.Sleep(tt.takes); ready.Store(true); return nil }, nil)
 				go func() { done <- s.Start(t.Context()) }()
 				synctest.Wait()
-				if err := tt.wait(t.Context(), s); !errors.Is(err, tt.want) || ready != (tt.want == nil) {
-					t.Errorf("waited with %v; started: %v", err, ready)
+				if err := tt.wait(t.Context(), s); !errors.Is(err, tt.want) || ready.Load() != (tt.want == nil) {
+					t.Errorf("waited with %v; started: %v", err, ready.Load())
 				}
 				if err := <-done; err != nil {
 					t.Error(err)

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -62,7 +62,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 		if t.Context().Err() != nil {
 			t.Fatal("never: " + what)
 		}
-		runtime.Gosched()
+		time.Sleep(100 * time.Microsecond)
 	}
 }
 
