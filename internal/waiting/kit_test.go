@@ -214,6 +214,13 @@ type ended struct {
 
 // spawn makes a call in a goroutine of its own, and lets it come to rest.
 func spawn(call func() error) <-chan ended {
+	result := spawnQuietly(call)
+	synctest.Wait()
+	return result
+}
+
+// spawnQuietly makes a call in a goroutine of its own.
+func spawnQuietly(call func() error) <-chan ended {
 	result := make(chan ended, 1)
 	go func() {
 		e := ended{exited: true}
@@ -227,7 +234,6 @@ func spawn(call func() error) <-chan ended {
 		e.err = call()
 		e.exited = false
 	}()
-	synctest.Wait()
 	return result
 }
 

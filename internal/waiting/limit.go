@@ -47,8 +47,12 @@ func (w *waiter) gaveUp(wait context.Context, err error) error {
 	if cause == nil {
 		return err
 	}
-	if errors.Is(err, cause) && w.last != nil {
+	switch {
+	case !errors.Is(err, cause):
+	case w.last != nil:
 		err = w.last
+	case errors.Is(cause, errLimit):
+		err = fmt.Errorf("acquire %q: %w: no answer so far", w.Machine.Key(), lockfx.ErrStore)
 	}
 	waited := time.Since(w.began).Round(time.Millisecond)
 	switch {
