@@ -160,11 +160,11 @@ func (l *Lock) conditionFor(run runSettings) (asker, error) {
 	}
 	plan, err := l.settings.compileCondition(c, nil)
 	if err != nil {
-		return nil, l.scopeError("check "+c.text, err)
+		return nil, l.scopeError("check the options", faultOf(c.text, err))
 	}
 	src, missing := plan.BindShared(l.shared)
 	if missing != nil {
-		return nil, l.scopeError("check "+c.text, l.settings.inVain(missing))
+		return nil, l.scopeError("check the options", faultOf(c.text, l.settings.inVain(missing)))
 	}
 	known := &boundCondition{l, c.fn, src}
 	if c == l.settings.run.condition.value { // others may be made for each run
