@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/lockfx/lockfx"
@@ -17,6 +18,9 @@ import (
 // if they are of different processes.
 type room string
 
+// stay is how long a visit takes. The others are back in line meanwhile.
+const stay = 2 * time.Millisecond
+
 func roomIn(dir string) room { return room(filepath.Join(dir, "room")) }
 
 func (r room) visit() error {
@@ -24,7 +28,27 @@ func (r room) visit() error {
 	if err != nil {
 		return fmt.Errorf("two hold the lock at once: %w", err)
 	}
+	time.Sleep(stay)
 	return errors.Join(f.Close(), os.Remove(string(r)))
+}
+
+// A planted fault.
+func TestTwoInARoomAreNoticed(t *testing.T) {
+	r := roomIn(t.TempDir())
+	if err := os.WriteFile(string(r), nil, 0o600); err != nil { // somebody is in it
+		t.Fatal(err)
+	}
+	if r.visit() == nil {
+		t.Error("a second visitor was not noticed")
+	}
+	if err := os.Remove(string(r)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := r.visit(); err != nil {
+			t.Errorf("one after the other: %v", err)
+		}
+	}
 }
 
 // leaseTime is so long that no heartbeat is due while requests are counted.

@@ -161,7 +161,7 @@ func (p *process) close() error {
 	return p.closeClient()
 }
 
-// open opens a store for one test.
+// opened is a process of one test.
 func (e *engine) opened(t *testing.T) *process {
 	t.Helper()
 	p, err := e.place().open(context.Background())

@@ -15,16 +15,15 @@ type migrated struct{}
 
 // migration is work that applications do while they start.
 type migration struct {
-	place place
-	key   string
-	room  room
-	done  atomic.Int32
+	key  string
+	room room
+	done atomic.Int32
 	// inLine has the lock of each application. The first that migrates goes on when
 	// the other one waits.
 	inLine []*observed
 }
 
-// application is one that migrates. It returns with its store.
+// application is one that migrates while it starts.
 func (m *migration) application(t *testing.T, e *engine, opts ...fxlock.RunOption) *fx.App {
 	t.Helper()
 	o := observe(e.opened(t))

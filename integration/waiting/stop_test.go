@@ -1,7 +1,6 @@
 package waiting_test
 
 import (
-	"context"
 	"slices"
 	"testing"
 	"time"
@@ -12,17 +11,24 @@ import (
 // handOffs returns how long it took in each round until the next one holds the lock:
 // between two bare stores, from the begin of a release on, and between two
 // applications of which the first, which leads, is told to stop. The rounds of both
-// take turns, so that a busy moment of the machine hits both.
-func handOffs(t *testing.T, e *engine, rounds int) (bare, led []time.Duration) {
+// take turns, so that a busy moment of the machine hits both. In both, who lets go has
+// waited for the lock in the round before, with the same client. The applications use
+// what stores makes of their stores.
+func handOffs(t *testing.T, e *engine, rounds int, stores func(store) store) (bare, led []time.Duration) {
 	t.Helper()
-	holder, waiter := e.opened(t), e.opened(t)
-	leading := newMember(t, e)
+	contenders := [2]store{e.opened(t), e.opened(t)}
+	replicas := [2]store{stores(e.opened(t)), stores(e.opened(t))}
+	key := t.Name() + " bare"
+	token := take(t, contenders[0], key, leaseTime)
+	leading := newMember(t, replicas[0])
 	leading.start(t)
 	last := next(t, leading.elected)
-	for range rounds {
-		bare = append(bare, bareHandOff(t, holder, waiter))
+	for i := range rounds {
+		var took time.Duration
+		took, token = bareHandOff(t, contenders[i%2], contenders[1-i%2], key, token)
+		bare = append(bare, took)
 
-		following := newMember(t, e)
+		following := newMember(t, replicas[1-i%2])
 		following.start(t)
 		if err := following.awaitLine(t.Context()); err != nil {
 			t.Fatal(err)
@@ -37,23 +43,22 @@ func handOffs(t *testing.T, e *engine, rounds int) (bare, led []time.Duration) {
 		leading, last = following, won
 	}
 	leading.stop(t)
+	free(t, contenders[rounds%2], key, token)
 	return bare, led
 }
 
-// member is an application that campaigns, with a client of its own.
+func asTheyAre(s store) store { return s }
+
+// member is an application that campaigns.
 type member struct {
 	*observed
 	start, stop func(*testing.T)
 	elected     chan election
 }
 
-func newMember(t *testing.T, e *engine) *member {
+func newMember(t *testing.T, s store) *member {
 	t.Helper()
-	p, err := e.place().open(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &member{observed: observe(p), elected: make(chan election, 1)}
+	m := &member{observed: observe(s), elected: make(chan election, 1)}
 	app := application(campaign(t.Name(), leaseTime, m.observed, m.elected))
 	m.start = func(t *testing.T) {
 		t.Helper()
@@ -66,26 +71,26 @@ func newMember(t *testing.T, e *engine) *member {
 		if err := app.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.close(); err != nil {
-			t.Fatal(err)
-		}
 	}
 	return m
 }
 
-// bareHandOff measures one between two stores, and frees the key.
-func bareHandOff(t *testing.T, holder, waiter store) time.Duration {
+// bareHandOff lets the waiter take over from the holder, and returns its token.
+func bareHandOff(t *testing.T, holder, waiter store, key string, token lockfx.Token) (time.Duration, lockfx.Token) {
 	t.Helper()
-	key := t.Name() + " bare"
-	token := take(t, holder, key, leaseTime)
+	refused := func() {
+		t.Helper()
+		if g, err := waiter.Acquire(t.Context(), key, leaseTime); g.OK || err != nil {
+			t.Fatalf("the waiter: %+v, %v; want a refusal", g, err)
+		}
+	}
+	refused()
 	freed, stop, err := waiter.Watch(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stop()
-	if g, err := waiter.Acquire(t.Context(), key, leaseTime); g.OK || err != nil {
-		t.Fatalf("the waiter: %+v, %v; want a refusal", g, err)
-	}
+	refused()
 	type answer struct {
 		lockfx.Grant
 		err error
@@ -107,8 +112,7 @@ func bareHandOff(t *testing.T, holder, waiter store) time.Duration {
 	if a.err != nil {
 		t.Fatal(a.err)
 	}
-	free(t, waiter, key, a.Token)
-	return a.at.Sub(begin)
+	return a.at.Sub(begin), a.Token
 }
 
 func median(took []time.Duration) time.Duration {
@@ -118,7 +122,7 @@ func median(took []time.Duration) time.Duration {
 // Nobody waits for a lease to end, which would take minutes.
 func TestALeaderThatStopsHandsOver(t *testing.T) {
 	overEach(t, func(t *testing.T, e *engine) {
-		bare, led := handOffs(t, e, 5)
+		bare, led := handOffs(t, e, 5, asTheyAre)
 		t.Logf("a stop %v, a bare hand-off %v", median(led), median(bare))
 		if slices.Max(led) >= leaseTime/2 {
 			t.Errorf("a successor leads after %v", slices.Max(led))
