@@ -18,9 +18,9 @@ func ExampleLead() {
 	replica := func(name string, store lockfx.Store) *fx.App {
 		return fx.New(fx.NopLogger, fx.Supply(&Queue{}),
 			fxlock.Module("dispatcher", fxlock.WithStore(store),
-				fxlock.Lead(func(ctx context.Context, fence lockfx.Token, _ *Queue) error {
+				fxlock.Lead(func(ctx context.Context, _ *Queue, _ lockfx.Token) error {
 					elected <- name
-					<-ctx.Done() // work here, under the fence, until the term ends
+					<-ctx.Done() // work on the queue, under the fence, until the term ends
 					return context.Cause(ctx)
 				})))
 	}
@@ -62,7 +62,7 @@ func ExampleLeadership() {
 				}
 			})
 		}))
-	fmt.Println(fxlock.LeadershipChange(fxlock.StoodDown))
+	fmt.Println([]fxlock.LeadershipChange{fxlock.StandingBy, fxlock.StoodDown})
 	// Output:
 	// standing by <nil>
 	// elected <nil>
@@ -70,7 +70,7 @@ func ExampleLeadership() {
 	// term ended <nil>
 	// <nil> false 0
 	// 0 <nil>
-	// stood down
+	// [standing by stood down]
 }
 
 // A migration runs under a lock before the servers open: replicas that start
@@ -84,7 +84,7 @@ func ExampleOnStart() {
 		fx.Supply(&Schema{version: 1}),
 		fxlock.Module("migrations", fxlock.WithStore(fxlock.NewMemoryStore()),
 			fxlock.OnStart[Migrated](
-				func(schema *Schema, fence lockfx.Token) {
+				func(schema *Schema, _ lockfx.Token) {
 					schema.version = 2
 					fmt.Println("migrate")
 				},

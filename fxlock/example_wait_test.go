@@ -71,7 +71,7 @@ func ExampleWait() {
 // office lets nobody in before it opens.
 type office struct{ opens bool }
 
-func (o *office) Enter(_ context.Context, key string, limit time.Duration) (leave func() error, note string, err error) {
+func (o *office) Enter(_ context.Context, key string, _ time.Duration) (leave func() error, note string, err error) {
 	if !o.opens {
 		return nil, "", &lockfx.NotAcquiredError{Key: key, HeldBy: "the night watch"}
 	}

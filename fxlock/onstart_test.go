@@ -132,7 +132,8 @@ func TestAFaultOfTheWorkFailsTheStart(t *testing.T) {
 	}{
 		"of the work": {func(context.Context) error { return errBody }, nil, []string{"body-fault"}},
 		"of the predicate": {
-			nil, []fxlock.RunOption{fxlock.If(func() (bool, error) { return false, errBody })},
+			nil,
+			[]fxlock.RunOption{fxlock.If(func() (bool, error) { return false, errBody })},
 			[]string{"ask the condition", "body-fault"},
 		},
 		"goexit": {func(context.Context) error { runtime.Goexit(); return nil }, nil, []string{"goroutine exited without returning"}},

@@ -19,8 +19,8 @@ func ExampleNewCron() {
 	fmt.Println(fxlock.Validate(
 		fx.Provide(zap.NewNop, func() lockfx.Store { return fxlock.NewMemoryStore() }),
 		fxlock.Module("nightly", fxlock.StoreFromGraph(), fxlock.MinHold(time.Minute),
-			fxlock.Body[schedulers.Job](func(ctx context.Context, fence lockfx.Token) error {
-				return nil // write the report under the fence
+			fxlock.Body[schedulers.Job](func(context.Context, lockfx.Token) error {
+				return nil // write the report under the token
 			})),
 		fx.Invoke(func(lc fx.Lifecycle, job schedulers.Job, logger *zap.Logger) error {
 			_, err := schedulers.NewCron(lc, "0 3 * * *", job, logger)
