@@ -17,7 +17,9 @@ import (
 // from the ttl ([WithTTL]) and from the time limit of one call of the store
 // ([WithCallTimeout]). When it is over, the error matches [lockfx.ErrTimeout] and
 // what was in the way: [lockfx.ErrNotAcquired], or [lockfx.ErrStore] if the store
-// could not be reached.
+// could not be reached. When the context of the run or the application ends first, it
+// matches what ended the waiting instead of ErrTimeout. An outage on the way is told
+// once, by [lockfx.EventFailed], and the store is asked again, ever less often.
 func Wait(limit time.Duration) LockOrRunOption {
 	text := "fxlock.Wait(" + limit.String() + ")"
 	return bothOption(text, func(r *runSettings) {

@@ -21,7 +21,8 @@ import (
 // and Token take no mutex and allocate nothing.
 //
 // One Lock is held by one caller at a time: while a run is under way, another Run
-// or Do on it returns a [lockfx.NotAcquiredError] whose Self is true.
+// or Do on it returns a [lockfx.NotAcquiredError] whose Self is true, or queues if it
+// was told to [Wait]. One that does not wait never comes before those who do.
 type Lock struct {
 	settings   *settings
 	store      lockfx.Store
@@ -147,7 +148,8 @@ func (l *Lock) Acquire(ctx context.Context) (bool, error) {
 // and leaves the lock Released whatever the store answered. It goes on when ctx
 // has ended, within the release timeout. When nothing is held it returns
 // (false, nil). The lease of a run is released by the run alone: the error then
-// matches [lockfx.ErrNotIdle].
+// matches [lockfx.ErrNotIdle]. A lease whose [MinHold] is not over is set to the rest
+// of it instead.
 func (l *Lock) Release(ctx context.Context) (bool, error) {
 	return l.machine.Load().Release(ctx)
 }

@@ -74,7 +74,7 @@ func TestSkipIfHeldTakesFunctionsThatFail(t *testing.T) {
 		"not a function": func() { fxlock.SkipIfHeld(7) },
 		"no error":       func() { fxlock.SkipIfHeld(func() int { return 0 }) },
 		"no result":      func() { fxlock.SkipIfHeld(func() {}) },
-		"error first":    func() { fxlock.SkipIfHeld(func() (error, int) { return nil, 0 }) }, //nolint:revive,staticcheck // what is refused
+		"error first":    func() { fxlock.SkipIfHeld(func() (error, int) { return nil, 0 }) }, //nolint:staticcheck // what is refused
 		"nil":            func() { fxlock.SkipIfHeld(countedJob(nil)) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -76,7 +76,7 @@ func TestAGateIsLeftHoweverTheRunEnds(t *testing.T) {
 	for name, body := range map[string]func(){"a return": func() {}, "a panic": func() { panic(errWhy) }} {
 		j.lines = nil
 		e := endingOf(func() error { return lock.Run(t.Context(), func() { j.add("body"); body() }) })
-		if name == "a panic" && e.panics != errWhy {
+		if name == "a panic" && e.panics != any(errWhy) {
 			t.Errorf("it ended with %+v", e)
 		}
 		if name == "a return" {

@@ -177,10 +177,10 @@ type batch func(t *testing.T, seed uint64, n int64, p plant) relay
 
 // relays makes batches of 1,000 hand-offs, and checks that no wake-up was lost and that
 // a hand-off took few requests.
-func relays(t *testing.T, make batch, batches uint64, requests float64) (sum relay) {
+func relays(t *testing.T, run batch, batches uint64, requests float64) (sum relay) {
 	t.Helper()
 	for seed := range batches {
-		r := make(t, seed, 1000, plant{})
+		r := run(t, seed, 1000, plant{})
 		if r.idle > 0 {
 			t.Errorf("batch %d: a wake-up was lost: %v passed in idleness", seed, r.idle)
 		}
@@ -197,10 +197,10 @@ func relays(t *testing.T, make batch, batches uint64, requests float64) (sum rel
 func (r relay) each() float64 { return float64(r.requests) / float64(r.runs) }
 
 // lost returns the first batch that notices p.
-func lost(t *testing.T, make batch, p plant) (seed uint64, noticed bool) {
+func lost(t *testing.T, run batch, p plant) (seed uint64, noticed bool) {
 	t.Helper()
 	for seed := range uint64(20) {
-		if make(t, seed, 1000, p).idle > 0 {
+		if run(t, seed, 1000, p).idle > 0 {
 			return seed, true
 		}
 	}

@@ -172,7 +172,7 @@ func TestEveryWayOutOfABodyGivesTheTurnAway(t *testing.T) {
 				second := spawn(func() error { return p.run(background, waiting.Forever, nothing) })
 				release()
 				e := <-first
-				if wantErr := name == "an error"; errors.Is(e.err, failure) != wantErr || (e.panicked == failure) != (name == "a panic") || e.exited != (name == "an exit") {
+				if wantErr := name == "an error"; errors.Is(e.err, failure) != wantErr || (e.panicked == any(failure)) != (name == "a panic") || e.exited != (name == "an exit") {
 					t.Errorf("it ended with %+v", e)
 				}
 				wantNow(t, second)
