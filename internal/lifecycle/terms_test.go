@@ -282,6 +282,7 @@ func TestMaxHoldOfAHoldByHand(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.acquire(t)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		r.wantState(t, lockfx.Lost)
 		r.wantLosses(t, lockfx.ReasonMaxHold)
 		r.wantRelease(t, true) // the store still knows it
