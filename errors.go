@@ -26,6 +26,8 @@ var (
 	ErrStaleToken = errors.New("stale fencing token")
 	// ErrConfig: an option, a key or a ttl breaks a rule.
 	ErrConfig = errors.New("invalid configuration")
+	// ErrSkipped: a condition said that the work is not wanted.
+	ErrSkipped = errors.New("skipped")
 	// ErrTimeout: a limit that the caller set for waiting is over.
 	ErrTimeout = errors.New("timed out")
 )
@@ -74,6 +76,26 @@ func (e *NotAcquiredError) Error() string {
 func (e *NotAcquiredError) Is(target error) bool {
 	return target == ErrNotAcquired || e.Self && target == ErrNotIdle
 }
+
+// SkippedError says that a run was skipped because its condition said no. It matches
+// [ErrSkipped].
+type SkippedError struct {
+	Key string
+	// Acquired tells which time it was asked: false before waiting for the lock, true
+	// when the lock was held.
+	Acquired bool
+}
+
+func (e *SkippedError) Error() string {
+	when := "before waiting for the lock"
+	if e.Acquired {
+		when = "under the lock"
+	}
+	return "run " + strconv.Quote(e.Key) + ": skipped: the condition said no " + when
+}
+
+// Is reports whether target is [ErrSkipped].
+func (e *SkippedError) Is(target error) bool { return target == ErrSkipped }
 
 // ScopeError says that the scope of a run could not be built or torn down. When
 // the building failed, the body did not run.

@@ -21,6 +21,8 @@ func verdict(err error) string {
 		return "somebody else does it"
 	case errors.Is(err, lockfx.ErrTimeout):
 		return "waited long enough"
+	case errors.Is(err, lockfx.ErrSkipped):
+		return "nothing to do"
 	case errors.Is(err, lockfx.ErrLost), errors.Is(err, lockfx.ErrStaleToken):
 		return "somebody else may have taken over: look before you write again"
 	case errors.Is(err, lockfx.ErrDisposed):
@@ -40,6 +42,7 @@ func Example_errors() {
 	for _, err := range []error{
 		&lockfx.NotAcquiredError{Key: "nightly", HeldBy: "web-2", RetryAfter: 12 * time.Second},
 		&lockfx.NotAcquiredError{Key: "nightly", Self: true},
+		&lockfx.SkippedError{Key: "nightly", Acquired: true},
 		&lockfx.LostError{Key: "nightly", Token: 7, Reason: lockfx.ReasonExpired},
 		&lockfx.ScopeError{Key: "nightly", Op: "build the body's parameters", Err: lockfx.ErrConfig},
 	} {
@@ -51,6 +54,8 @@ func Example_errors() {
 	//     somebody else does it
 	// acquire "nightly": this lock is in use by another caller in this process
 	//     this process is at it already
+	// run "nightly": skipped: the condition said no under the lock
+	//     nothing to do
 	// hold "nightly": lease lost: expired (token 7)
 	//     somebody else may have taken over: look before you write again
 	// run "nightly": build the body's parameters: invalid configuration

@@ -13,4 +13,7 @@ require (
 	golang.org/x/sys v0.40.0
 )
 
-require go.uber.org/multierr v1.11.0 // indirect
+require (
+	go.uber.org/multierr v1.11.0 // indirect
+	golang.org/x/sync v0.20.0 // indirect
+)

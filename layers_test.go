@@ -35,6 +35,7 @@ const (
 	mapstruct   = "github.com/go-viper/mapstructure/v2"
 	levenshtein = "github.com/agnivade/levenshtein"
 	fsnotify    = "github.com/fsnotify/fsnotify"
+	xsync       = "golang.org/x/sync"
 	xsys        = "golang.org/x/sys"
 )
 
@@ -45,13 +46,14 @@ var rule = []room{
 	{dir: "."},
 	{dir: "internal/lifecycle", rooms: []string{"."}},
 	{dir: "internal/memstore", rooms: []string{"."}},
+	{dir: "internal/waiting", rooms: []string{".", "internal/lifecycle"}, modules: []string{xsync}},
 	{dir: "internal/runscope", rooms: []string{"."}, modules: []string{dig}},
 	{dir: "storetest", rooms: []string{"."}, testing: true},
 	{dir: "fence", rooms: []string{"."}},
 
 	{
 		dir:     "fxlock",
-		rooms:   []string{".", "internal/lifecycle", "internal/memstore", "internal/runscope", "fxlock/internal/..."},
+		rooms:   []string{".", "internal/lifecycle", "internal/memstore", "internal/runscope", "internal/waiting", "fxlock/internal/..."},
 		modules: []string{fx, zap, mapstruct, levenshtein},
 	},
 	{
@@ -62,7 +64,7 @@ var rule = []room{
 
 	{dir: "layered", rooms: []string{".", "layered/internal/..."}},
 	{dir: "layered/internal/...", rooms: []string{"layered/internal/..."}, modules: []string{xsys}},
-	{dir: "layered/layeredfx", rooms: []string{".", "layered"}, modules: []string{fx, zap}},
+	{dir: "layered/layeredfx", rooms: []string{".", "layered", "fxlock"}, modules: []string{fx, zap}},
 	{dir: "memoize", rooms: []string{"."}},
 	{dir: "filestore", rooms: []string{"."}, modules: []string{fsnotify, xsys}},
 
@@ -113,7 +115,8 @@ func TestViolationsNameEveryBadArrow(t *testing.T) {
 		{"fxlock/internal/config", modulePath + "/fxlock"},
 		{"fxlock/internal/config", dig},
 		{"layered", fx},
-		{"layered/layeredfx", modulePath + "/fxlock"},
+		{"layered", modulePath + "/fxlock"},
+		{"layered/layeredfx", modulePath + "/internal/lifecycle"},
 		{"redisstore", "github.com/jackc/pgx/v5"},
 		{"examples/fxapp", "testing"},
 	} {
@@ -139,7 +142,7 @@ func TestViolationsAcceptEveryGoodArrow(t *testing.T) {
 		"storetest":              {modulePath, "testing", "testing/synctest"},
 		"fxlock":                 {modulePath, modulePath + "/internal/lifecycle", modulePath + "/fxlock/internal/config", fx, fx + "/fxevent", zap + "/zapcore"},
 		"fxlock/internal/config": {modulePath, modulePath + "/fxlock/internal/hint", mapstruct},
-		"layered/layeredfx":      {modulePath + "/layered", fx},
+		"layered/layeredfx":      {modulePath + "/layered", modulePath + "/fxlock", fx},
 		"pgstore":                {modulePath, "github.com/jackc/pgx/v5/pgxpool"},
 		"examples/fxapp":         {modulePath + "/fxlock", fx, "os/signal"},
 	}

@@ -91,6 +91,7 @@ func (s *settings) compileAll() {
 		s.faultErr("the scope of a run", err)
 		s.ctors, s.shared = nil, nil
 	}
+	s.compileOwnCondition()
 	for _, b := range s.bodies {
 		s.compileBody(b)
 	}

@@ -6,6 +6,11 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"go.uber.org/fx"
+
+	"github.com/lockfx/lockfx/fxlock/internal/annotated"
+	"github.com/lockfx/lockfx/internal/runscope"
 )
 
 // Body puts an F into the graph: a function whose call runs fn under the lock. F
@@ -31,8 +36,14 @@ import (
 // call.
 func Body[F any](fn any, opts ...RunOption) Option {
 	run, err := newRunSettings(opts)
-	b := &body{f: reflect.TypeFor[F](), fn: reflect.ValueOf(fn), run: run, pc: callSite()}
-	b.text = fmt.Sprintf("fxlock.Body[%v](%s)", b.f, strings.Join(append([]string{funcText(fn)}, texts(opts)...), ", "))
+	b := &body{f: reflect.TypeFor[F](), fn: reflect.ValueOf(fn), run: run, pc: callSite(), purpose: asF{}}
+	b.title, b.results = b.f.PkgPath()+"."+b.f.Name(), fmt.Sprintf("what %v returns", b.f)
+	b.text = bodyText(fmt.Sprintf("Body[%v]", b.f), fn, opts)
+	return b.option(err)
+}
+
+// option adds the body to a module. err is the fault of its options.
+func (b *body) option(err error) Option {
 	return option{b.text, func(s *settings) {
 		s.moduleOnly(b.text)
 		if err != nil {
@@ -43,15 +54,45 @@ func Body[F any](fn any, opts ...RunOption) Option {
 	}}
 }
 
+func bodyText[O fmt.Stringer](name string, fn any, opts []O) string {
+	return "fxlock." + name + "(" + strings.Join(append([]string{funcText(fn)}, texts(opts)...), ", ") + ")"
+}
+
+// purpose is what a body is for: it puts something into the graph that runs it.
+type purpose interface {
+	provide(*body, *settings) []any
+	// gives returns the type of what is provided, and its tag.
+	gives(*body, *settings) (reflect.Type, string)
+	// forced reports whether it acts even if nobody takes it.
+	forced() bool
+}
+
+// asF provides the F itself.
+type asF struct{}
+
+func (asF) provide(b *body, s *settings) []any {
+	return []any{annotated.Located(b.fromBound(s, b.f, func(bound *boundBody, _ fx.Lifecycle) reflect.Value {
+		return reflect.MakeFunc(b.f, func(args []reflect.Value) []reflect.Value { return bound.call(args, b.run, nil) })
+	}), b.pc)}
+}
+
+func (asF) gives(b *body, _ *settings) (reflect.Type, string) { return b.f, "" }
+
+func (asF) forced() bool { return false }
+
 // body is one F and what runs behind it.
 type body struct {
-	text      string
+	text      string // as it is written
+	title     string // in messages of fx
+	results   string // what fn must return
 	f         reflect.Type
 	fn        reflect.Value
 	run       runSettings
 	pc        uintptr
+	purpose   purpose
 	inputs    []reflect.Type // of f, behind the context
 	blueprint *blueprint
+	condition *runscope.Plan // of run's condition, if it has one
 }
 
 // compileBody checks b and plans its scope.
@@ -64,6 +105,15 @@ func (s *settings) compileBody(b *body) {
 	if b.blueprint, err = s.compile(b.fn.Type(), b.inputs); err != nil {
 		s.faultErr(b.text, err)
 		return
+	}
+	b.run = b.run.over(s.run)
+	if err := b.run.check(); err != nil {
+		s.faultErr(b.text, err)
+	}
+	if c := b.run.condition.value; c != nil {
+		if b.condition, err = s.compileCondition(c, b.inputs); err != nil {
+			s.faultErr(b.text+": "+c.text, err)
+		}
 	}
 	for i, in := range b.inputs {
 		if !b.blueprint.Wants(boundInputs + i) {
@@ -101,7 +151,7 @@ func (b *body) check() error {
 		b.inputs = append(b.inputs, in)
 	}
 	if !sameResults(b.f, b.fn.Type()) {
-		fault("%v must return what %v returns", b.fn.Type(), b.f)
+		fault("%v must return %s", b.fn.Type(), b.results)
 	}
 	return errors.Join(faults...)
 }

@@ -12,36 +12,47 @@ import (
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock/internal/annotated"
 	"github.com/lockfx/lockfx/fxlock/internal/drain"
+	"github.com/lockfx/lockfx/internal/lifecycle"
 )
 
-// boundBody is an F on its way into the graph. It goes through a key of its own
-// because fx names the keys that it could not build: the name says which lock asks
-// in vain, and what helps.
-type boundBody struct{ f reflect.Value }
+// boundBody is a body with all that its runs need, on its way into the graph. It
+// goes through a key of its own because fx names the keys that it could not build:
+// the name says which lock asks in vain, and what helps.
+type boundBody struct {
+	*body
+	lock      *Lock
+	src       *source
+	condition asker
+	gate      *drain.Gate
+}
 
 func (b *body) boundTag(lock string) string {
-	return nameTag([]string{fmt.Sprintf("lock %s, %s.%s: fx.Provide what its body asks for, or give it to fxlock.PerRun",
-		lock, b.f.PkgPath(), b.f.Name())})
+	return nameTag([]string{fmt.Sprintf("lock %s, %s: fx.Provide what its body asks for, or give it to fxlock.PerRun",
+		lock, b.title)})
 }
 
-// provide returns the constructors that put the F into the graph.
+// provide returns the constructors that put the body, and what it is for, into the
+// graph.
 func (b *body) provide(s *settings) []any {
-	tag := b.boundTag(s.name)
-	var p paramObject
-	boundField := p.add(reflect.TypeFor[boundBody](), tag)
-	unwrap := makeFunc([]reflect.Type{p.structType()}, b.f, func(args []reflect.Value) (reflect.Value, error) {
-		return args[0].Field(boundField).Interface().(boundBody).f, nil
-	})
-	return []any{
-		annotated.Located(b.bind(s), b.pc, fx.ResultTags(tag)),
-		annotated.Located(unwrap, b.pc),
-	}
+	return append([]any{annotated.Located(b.bind(s), b.pc, fx.ResultTags(b.boundTag(s.name)))}, b.purpose.provide(b, s)...)
 }
 
-// bind returns the constructor that makes the F. It takes the lock and the
-// application's lifecycle in one parameter object, and what fn needs in a second
-// one, so that all of that is built before the hook is appended: fx then stops the
-// F first.
+// fromBound returns a constructor of a value of type out that takes the bound body
+// and the application's lifecycle.
+func (b *body) fromBound(s *settings, out reflect.Type, f func(*boundBody, fx.Lifecycle) reflect.Value) any {
+	var p paramObject
+	boundField := p.add(reflect.TypeFor[*boundBody](), b.boundTag(s.name))
+	lifecycleField := p.add(reflect.TypeFor[fx.Lifecycle](), "")
+	return makeFunc([]reflect.Type{p.structType()}, out, func(args []reflect.Value) (reflect.Value, error) {
+		bound := args[0].Field(boundField).Interface().(*boundBody)
+		return f(bound, args[0].Field(lifecycleField).Interface().(fx.Lifecycle)), nil
+	})
+}
+
+// bind returns the constructor of the bound body. It takes the lock and the
+// application's lifecycle in one parameter object, and what fn and the condition
+// need in further ones, so that all of that is built before the hook is appended:
+// fx then stops the body first.
 func (b *body) bind(s *settings) any {
 	var p paramObject
 	lockField := p.add(reflect.TypeFor[*Lock](), nameTag([]string{s.name}))
@@ -51,48 +62,60 @@ func (b *body) bind(s *settings) any {
 		loggerField = p.add(loggerType, `optional:"`+strconv.FormatBool(wanted.Optional)+`"`)
 	}
 	in := []reflect.Type{p.structType(), b.blueprint.In()}
-	return makeFunc(in, reflect.TypeFor[boundBody](), func(args []reflect.Value) (reflect.Value, error) {
-		l := args[0].Field(lockField).Interface().(*Lock)
-		src := &source{Source: b.blueprint.Bind(args[1]), blueprint: b.blueprint, logger: s.logger}
-		if loggerField != 0 {
-			src.logger = args[0].Field(loggerField).Interface().(*zap.Logger)
+	if b.condition != nil {
+		in = append(in, b.condition.In())
+	}
+	return makeFunc(in, reflect.TypeFor[*boundBody](), func(args []reflect.Value) (reflect.Value, error) {
+		bound := &boundBody{
+			body: b,
+			lock: args[0].Field(lockField).Interface().(*Lock),
+			src:  &source{Source: b.blueprint.Bind(args[1]), blueprint: b.blueprint, logger: s.logger},
+			gate: new(drain.Gate),
 		}
-		gate := new(drain.Gate)
-		args[0].Field(lifecycleField).Interface().(fx.Lifecycle).Append(b.drainHook(s.name, gate))
-		f := reflect.MakeFunc(b.f, func(args []reflect.Value) []reflect.Value { return b.call(l, src, gate, args) })
-		return reflect.ValueOf(boundBody{f}), nil
+		if loggerField != 0 {
+			bound.src.logger = args[0].Field(loggerField).Interface().(*zap.Logger)
+		}
+		if b.condition != nil {
+			bound.condition = &boundCondition{bound.lock, b.run.condition.value.fn, b.condition.Bind(args[2])}
+		}
+		args[0].Field(lifecycleField).Interface().(fx.Lifecycle).Append(bound.drainHook())
+		return reflect.ValueOf(bound), nil
 	})
 }
 
-// drainHook stops the calls of the F before what they use is stopped.
-func (b *body) drainHook(lock string, gate *drain.Gate) fx.Hook {
+// drainHook stops the runs of the body before what they use is stopped.
+func (b *boundBody) drainHook() fx.Hook {
 	return fx.Hook{
 		OnStart: func(context.Context) error {
-			gate.Open()
+			b.gate.Open()
 			return nil
 		},
 		OnStop: func(ctx context.Context) error {
-			if err := gate.Close(ctx, lockfx.ErrDisposed); err != nil {
-				return fmt.Errorf("stop %v of lock %q: it still runs: %w", b.f, lock, err)
+			if err := b.gate.Close(ctx, lockfx.ErrDisposed); err != nil {
+				return fmt.Errorf("stop %v of lock %q: it still runs: %w", b.f, b.lock.settings.name, err)
 			}
 			return nil
 		},
 	}
 }
 
-// call is a call of the F.
-func (b *body) call(l *Lock, src *source, gate *drain.Gate, args []reflect.Value) []reflect.Value {
+// call runs the body once under run, with args as the F takes them, and returns what
+// the F returns. began is told of the hold, right before fn is called; it may be nil.
+func (b *boundBody) call(args []reflect.Value, run runSettings, began func(lockfx.Holder)) []reflect.Value {
 	last := b.f.NumOut() - 1
 	out := make([]reflect.Value, last+1)
 	for i := range out {
 		out[i] = reflect.Zero(b.f.Out(i))
 	}
-	ctx, leave, err := gate.Enter(args[0].Interface().(context.Context))
+	ctx, leave, err := b.gate.Enter(args[0].Interface().(context.Context))
 	if err != nil {
-		err = fmt.Errorf("run %q: %w", l.Key(), err)
+		err = fmt.Errorf("run %q: %w", b.lock.Key(), err)
 	} else {
 		defer leave()
-		err = l.run(ctx, src, args[1:], b.run, func(args []reflect.Value) error {
+		err = b.lock.run(ctx, b.src, args[1:], run, b.condition, func(h *lifecycle.Hold, args []reflect.Value) error {
+			if began != nil {
+				began(h)
+			}
 			copy(out, b.fn.Call(args))
 			err, _ := out[last].Interface().(error)
 			return err
@@ -100,4 +123,21 @@ func (b *body) call(l *Lock, src *source, gate *drain.Gate, args []reflect.Value
 	}
 	out[last] = reflect.ValueOf(&err).Elem()
 	return out
+}
+
+// callPlain is call for an F that takes the context alone and returns the error
+// alone.
+func (b *boundBody) callPlain(ctx context.Context, run runSettings, began func(lockfx.Holder)) error {
+	out := b.call([]reflect.Value{reflect.ValueOf(&ctx).Elem()}, run, began)
+	err, _ := out[0].Interface().(error)
+	return err
+}
+
+// force returns a function for fx.Invoke that takes what the body is for.
+func (b *body) force(s *settings) any {
+	var p paramObject
+	t, tag := b.purpose.gives(b, s)
+	p.add(t, tag)
+	invoke := reflect.MakeFunc(reflect.FuncOf([]reflect.Type{p.structType()}, nil, false), func([]reflect.Value) []reflect.Value { return nil })
+	return annotated.Located(invoke.Interface(), b.pc)
 }

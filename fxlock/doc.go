@@ -45,8 +45,28 @@
 //
 // # Several callers
 //
-// A *Lock is one lock: while one caller runs under it, a second one in the same
-// process gets a [lockfx.NotAcquiredError] whose Self is true, at once.
+// A *Lock is one lock, whoever it was injected into: while one caller runs under it, a
+// second one in the same process, say another request, gets a
+// [lockfx.NotAcquiredError] whose Self is true, at once. With [Wait] it takes its place
+// in a line instead: first come, first served, and only the head of the line talks to
+// the store. Who does not wait never overtakes the line.
+//
+// # Not every time
+//
+// [If] asks whether the work is still wanted, before and under the lock. [MinHold]
+// keeps a short job from running once on each host, and [MaxHold] a long one from
+// running for ever. [SkipIfHeld] is for schedulers, to which contention is no fault.
+//
+// # Leading, and jobs of the start
+//
+// [Lead] makes the application campaign for the lock from its start on, and run a
+// function while it leads:
+//
+//	standing by ──▶ elected ──▶ fn ──▶ term ended ──▶ pause ──▶ standing by ...
+//	      └─────────────┴────── stop ──────┴────────────┴──▶ stood down
+//
+// [OnStart] runs a function under the lock once while the application starts, before
+// the start hooks of what depends on it. Constructors have run by then.
 //
 // # Stopping
 //

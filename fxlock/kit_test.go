@@ -61,7 +61,9 @@ type spyStore struct {
 	acquire func(lockfx.Grant, error) (lockfx.Grant, error) // changes the answer
 	renew   func() error                                    // instead of the answer
 	release func() (bool, error)                            // instead of the answer
-	labels  []string
+
+	mu     sync.Mutex // guards what follows
+	labels []string
 }
 
 func newSpyStore(j *journal) *spyStore {
@@ -69,7 +71,9 @@ func newSpyStore(j *journal) *spyStore {
 }
 
 func (s *spyStore) Acquire(ctx context.Context, k string, d time.Duration) (lockfx.Grant, error) {
+	s.mu.Lock()
 	s.labels = append(s.labels, lockfx.LabelFrom(ctx))
+	s.mu.Unlock()
 	if s.down != nil {
 		return lockfx.Grant{}, s.down
 	}

@@ -14,21 +14,27 @@ import (
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/internal/lifecycle"
 	"github.com/lockfx/lockfx/internal/runscope"
+	"github.com/lockfx/lockfx/internal/waiting"
 )
 
 // Lock is one lock of an application. It is safe for concurrent use; State, Held
 // and Token take no mutex and allocate nothing.
 //
 // One Lock is held by one caller at a time: while a run is under way, another Run
-// or Do on it returns a [lockfx.NotAcquiredError] whose Self is true.
+// or Do on it returns a [lockfx.NotAcquiredError] whose Self is true, or queues if it
+// was told to [Wait]. One that does not wait never comes before those who do.
 type Lock struct {
-	settings *settings
-	store    lockfx.Store
-	logger   *zap.Logger // nil when the application has none
-	shared   map[runscope.Key]reflect.Value
-	plans    sync.Map // from the type of a body to its *source or error
+	settings   *settings
+	store      lockfx.Store
+	logger     *zap.Logger // nil when the application has none
+	shared     map[runscope.Key]reflect.Value
+	plans      sync.Map // from the type of a body to its *source or error
+	line       *waiting.Line
+	conditions sync.Map // from a *condition of the lock to its asker
 
 	teardownOver error // the cause when a teardown takes too long
+
+	leadership atomic.Pointer[func(lockfx.Event)] // follows the events; nil without Lead
 
 	restarting sync.Mutex // guards the exchange of machine
 	machine    atomic.Pointer[lifecycle.Machine]
@@ -40,7 +46,7 @@ func newLock(s *settings, store lockfx.Store, logger *zap.Logger) (*Lock, error)
 		logger = s.logger
 	}
 	l := &Lock{
-		settings: s, store: store, logger: logger,
+		settings: s, store: store, logger: logger, line: waiting.NewLine(),
 		teardownOver: fmt.Errorf("%w: the teardown timeout of %v is over", lockfx.ErrTimeout, s.teardownTimeout),
 	}
 	if l.store == nil {
@@ -57,12 +63,25 @@ func (l *Lock) renew(last lockfx.Token) error {
 	if l.logger != nil {
 		cfg.Observers = append([]func(lockfx.Event){logEvents(l.logger)}, cfg.Observers...)
 	}
+	if l.settings.leads() {
+		cfg.Observers = append(cfg.Observers[:len(cfg.Observers):len(cfg.Observers)], l.hear)
+	}
 	m, err := lifecycle.New(cfg)
 	if err != nil {
 		return err
 	}
 	l.machine.Store(m)
 	return nil
+}
+
+// listen makes hear be called with every event from now on.
+func (l *Lock) listen(hear func(lockfx.Event)) { l.leadership.Store(&hear) }
+
+// hear hands events on to the leadership, which is made after the machine.
+func (l *Lock) hear(e lockfx.Event) {
+	if hear := l.leadership.Load(); hear != nil {
+		(*hear)(e)
+	}
 }
 
 // hook starts and stops the lock with an application. A lock that was stopped is
@@ -115,16 +134,22 @@ func (l *Lock) Token() lockfx.Token { return l.machine.Load().Token() }
 // grant ([lockfx.ErrBadGrant]), a token that does not rise
 // ([lockfx.ErrFenceRegressed]), a dead ctx and a disposed lock
 // ([lockfx.ErrDisposed]) are (false, error). While the lock is not Idle or
-// Released it returns [lockfx.ErrNotIdle] at once and changes nothing.
+// Released, or others wait for it ([Wait]), it returns [lockfx.ErrNotIdle] at once and
+// changes nothing.
 func (l *Lock) Acquire(ctx context.Context) (bool, error) {
-	return l.machine.Load().Acquire(l.labelled(ctx, runSettings{}))
+	m := l.machine.Load()
+	if !m.Disposed() && !l.line.Idle() { // a try never overtakes those who wait
+		return false, fmt.Errorf("acquire %q: %w: others of this process run under it, or wait for it", l.Key(), lockfx.ErrNotIdle)
+	}
+	return m.Acquire(l.labelled(ctx, runSettings{}))
 }
 
 // Release gives the lease back. It returns true only if the store confirmed it,
 // and leaves the lock Released whatever the store answered. It goes on when ctx
 // has ended, within the release timeout. When nothing is held it returns
 // (false, nil). The lease of a run is released by the run alone: the error then
-// matches [lockfx.ErrNotIdle].
+// matches [lockfx.ErrNotIdle]. A lease whose [MinHold] is not over is set to the rest
+// of it instead.
 func (l *Lock) Release(ctx context.Context) (bool, error) {
 	return l.machine.Load().Release(ctx)
 }

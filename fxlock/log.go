@@ -34,6 +34,9 @@ func logEvents(logger *zap.Logger) func(lockfx.Event) {
 		if e.RetryAfter > 0 {
 			fields = append(fields, zap.Duration("retry_after", e.RetryAfter))
 		}
+		if e.Note != "" {
+			fields = append(fields, zap.String("gate", e.Note))
+		}
 		if e.Err != nil {
 			fields = append(fields, zap.Error(e.Err))
 		}

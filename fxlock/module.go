@@ -39,7 +39,7 @@ func Module(name string, opts ...Option) fx.Option {
 		annotated.Located(s.provideLock(), site, fx.ResultTags(nameTag([]string{name}))),
 	}
 	if !s.named {
-		provided = append(provided, annotated.Located(provideUnnamed(name), site))
+		provided = append(provided, annotated.Located(unnamed(reflect.TypeFor[*Lock](), nameTag([]string{name})), site))
 	}
 	if s.store.owned() {
 		provided = append(provided, s.store.provide(name))
@@ -50,7 +50,13 @@ func Module(name string, opts ...Option) fx.Option {
 	if s.private {
 		provided = append(provided, fx.Private)
 	}
-	return fx.Options(fx.Provide(provided...), fx.Provide(s.provideReach(site)))
+	all := []fx.Option{fx.Provide(provided...), fx.Provide(s.provideReach(site))}
+	for _, b := range s.bodies {
+		if b.purpose.forced() {
+			all = append(all, fx.Invoke(b.force(s)))
+		}
+	}
+	return fx.Options(all...)
 }
 
 // provideLock returns the constructor of the lock. It takes the store, the logger
@@ -96,12 +102,13 @@ func (s *settings) provideLock() any {
 	})
 }
 
-// provideUnnamed returns a constructor that gives the named lock without its name.
-func provideUnnamed(name string) any {
+// unnamed returns a constructor that gives the value of type t with the given tag
+// without it.
+func unnamed(t reflect.Type, tag string) any {
 	var p paramObject
-	lockField := p.add(reflect.TypeFor[*Lock](), nameTag([]string{name}))
-	return makeFunc([]reflect.Type{p.structType()}, reflect.TypeFor[*Lock](), func(args []reflect.Value) (reflect.Value, error) {
-		return args[0].Field(lockField), nil
+	field := p.add(t, tag)
+	return makeFunc([]reflect.Type{p.structType()}, t, func(args []reflect.Value) (reflect.Value, error) {
+		return args[0].Field(field), nil
 	})
 }
 

@@ -47,8 +47,21 @@ func (o lockOrRunOption) applyRun(r *runSettings) { o.run(r) }
 
 // runSettings is what the options of one run add up to.
 type runSettings struct {
-	label  string
+	label     string
+	wait      choice[time.Duration]
+	minHold   choice[time.Duration]
+	maxHold   choice[time.Duration]
+	condition choice[*condition]
+	skipIsOK  choice[bool]
+	onSkipped choice[func(*lockfx.SkippedError)]
+	gate      choice[gateOf]
+
 	faults []error
+}
+
+// fault notes that the option printed as text breaks rule.
+func (r *runSettings) fault(text, rule string) {
+	r.faults = append(r.faults, fmt.Errorf("%w: %s: %s", lockfx.ErrConfig, text, rule))
 }
 
 // newRunSettings adds up the options of a run, or returns all their faults.

@@ -2,6 +2,7 @@ package fxlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -19,9 +20,14 @@ func (l *Lock) Do(ctx context.Context, body func(context.Context, lockfx.Holder)
 	if body == nil {
 		return l.scopeError("check the body", errNilBody)
 	}
-	given := lockfx.LabelFrom(ctx)
-	return l.machine.Load().Run(l.labelled(ctx, run), func(ctx context.Context, h *lifecycle.Hold) error {
-		return body(unlabelled(ctx, given), h)
+	condition, err := l.conditionFor(run)
+	if err != nil {
+		return err
+	}
+	minHold := run.minHold.value
+	return l.under(ctx, run, condition, func(ctx context.Context, h *lifecycle.Hold) error {
+		h.KeepFor(minHold)
+		return body(ctx, h)
 	})
 }
 
@@ -85,7 +91,11 @@ func (l *Lock) runBody(ctx context.Context, body any, dst reflect.Value, opts []
 	if err != nil {
 		return err
 	}
-	return l.run(ctx, src, nil, run, func(args []reflect.Value) error {
+	condition, err := l.conditionFor(run)
+	if err != nil {
+		return err
+	}
+	return l.run(ctx, src, nil, run, condition, func(_ *lifecycle.Hold, args []reflect.Value) error {
 		out := fn.Call(args)
 		if dst.IsValid() {
 			dst.Set(out[0])
@@ -127,7 +137,8 @@ func checkBody(fn, dst reflect.Value) error {
 // settle adds up the options of a run.
 func (l *Lock) settle(opts []RunOption) (runSettings, error) {
 	run, err := newRunSettings(opts)
-	if err != nil {
+	run = run.over(l.settings.run)
+	if err = errors.Join(err, run.check()); err != nil {
 		return run, l.scopeError("check the options", err)
 	}
 	return run, nil

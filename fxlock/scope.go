@@ -80,16 +80,17 @@ func (s *Scope) cure(err error) error {
 func (s *Scope) fault(op string, err error) error { return s.lock.scopeError(op, err) }
 
 // run runs call under the lock with arguments from a fresh scope.
-func (l *Lock) run(ctx context.Context, src *source, inputs []reflect.Value, run runSettings, call func([]reflect.Value) error) error {
-	given := lockfx.LabelFrom(ctx)
-	return l.machine.Load().Run(l.labelled(ctx, run), func(ctx context.Context, h *lifecycle.Hold) (err error) {
-		s := &Scope{lock: l, ctx: unlabelled(ctx, given), opened: hooks.New(l.settings.teardownTimeout)}
+func (l *Lock) run(ctx context.Context, src *source, inputs []reflect.Value, run runSettings, condition asker, call func(*lifecycle.Hold, []reflect.Value) error) error {
+	minHold := run.minHold.value
+	return l.under(ctx, run, condition, func(ctx context.Context, h *lifecycle.Hold) (err error) {
+		s := &Scope{lock: l, ctx: ctx, opened: hooks.New(l.settings.teardownTimeout)}
 		defer func() { err = join(err, s.close()) }()
 		args, err := s.open(src, h, inputs)
 		if err != nil {
 			return err
 		}
-		return call(args)
+		h.KeepFor(minHold) // not before: nothing was done that should not be done again soon
+		return call(h, args)
 	})
 }
 

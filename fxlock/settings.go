@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -27,6 +28,7 @@ type settings struct {
 	heartbeat       time.Duration
 	releaseTimeout  time.Duration
 	teardownTimeout time.Duration
+	callTimeout     time.Duration
 	renewRetry      bool
 	clock           lockfx.Clock
 	tokenName       string
@@ -40,6 +42,7 @@ type settings struct {
 	ctors           []runscope.Ctor
 	shared          []runscope.Key
 	bodies          []*body
+	run             runSettings // of every run that says nothing else; its label is label
 
 	faults []error
 }
@@ -90,10 +93,17 @@ func (s *settings) lifecycle(store lockfx.Store) lifecycle.Config {
 		Heartbeat:      s.heartbeat,
 		ReleaseTimeout: s.releaseTimeout,
 		RenewRetry:     s.renewRetry,
+		CallTimeout:    s.callTimeout,
+		Terms:          s.run.terms(),
 		Clock:          s.clock,
 		OnLost:         s.onLost,
 		Observers:      s.observers,
 	}
+}
+
+// leads reports whether the module has a Lead.
+func (s *settings) leads() bool {
+	return slices.ContainsFunc(s.bodies, func(b *body) bool { _, ok := b.purpose.(asLeader); return ok })
 }
 
 // fault notes that the option printed as text breaks rule.
@@ -101,12 +111,14 @@ func (s *settings) fault(text, rule string) {
 	s.faults = append(s.faults, fmt.Errorf("%w: %s: %s", lockfx.ErrConfig, text, rule))
 }
 
-func (s *settings) faultErr(text string, err error) {
+func (s *settings) faultErr(text string, err error) { s.faults = append(s.faults, faultOf(text, err)) }
+
+// faultOf is the fault err of the option printed as text.
+func faultOf(text string, err error) error {
 	if errors.Is(err, lockfx.ErrConfig) {
-		s.faults = append(s.faults, fmt.Errorf("%s: %w", text, err))
-		return
+		return fmt.Errorf("%s: %w", text, err)
 	}
-	s.faults = append(s.faults, fmt.Errorf("%w: %s: %w", lockfx.ErrConfig, text, err))
+	return fmt.Errorf("%w: %s: %w", lockfx.ErrConfig, text, err)
 }
 
 // moduleOnly refuses an option that makes sense in a graph alone.

@@ -20,7 +20,8 @@ func (s *settings) provideReach(site uintptr) any {
 	var p paramObject
 	p.add(reflect.TypeFor[*Lock](), nameTag([]string{s.name}))
 	for _, b := range s.bodies {
-		p.add(b.f, "")
+		t, tag := b.purpose.gives(b, s)
+		p.add(t, tag)
 	}
 	ctor := makeFunc([]reflect.Type{p.structType()}, reflect.TypeFor[reach](), func([]reflect.Value) (reflect.Value, error) {
 		return reflect.ValueOf(reach{}), nil

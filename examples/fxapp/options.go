@@ -16,6 +16,8 @@ type options struct {
 	serve   string // "" stands for the story, or for competing
 	store   storeChoice
 	pace    time.Duration
+	lead    bool
+	eof     bool
 	verbose bool
 }
 
@@ -47,17 +49,24 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 		o.pace = d
 		return nil
 	})
+	flags.BoolVar(&o.lead, "lead", false, "tell the story of a leader and its successors; with -store dir:PATH, be one process that campaigns")
+	flags.BoolVar(&o.eof, "eof", false, "stop at the end of standard input, as at Ctrl-C")
 	flags.BoolVar(&o.verbose, "v", false, "log what fx and the lock do, on stderr")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
-	if flags.NArg() > 0 {
-		err := fmt.Errorf("unexpected argument %q", flags.Arg(0))
-		_, _ = fmt.Fprintln(stderr, err)
-		flags.Usage()
-		return o, err
+	var err error
+	switch {
+	case flags.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case o.lead && o.serve != "":
+		err = errors.New("-lead and -serve exclude each other")
+	default:
+		return o, nil
 	}
-	return o, nil
+	_, _ = fmt.Fprintln(stderr, err)
+	flags.Usage()
+	return o, err
 }
 
 func notEmpty(to *string) func(string) error {

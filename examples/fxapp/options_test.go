@@ -24,6 +24,7 @@ func TestWrongFlags(t *testing.T) {
 		{[]string{"-pace", "-1s"}, "must be a duration from 0 to 1m0s"},
 		{[]string{"-pace", "61s"}, "must be a duration from 0 to 1m0s"},
 		{[]string{"-pace", "soon"}, "must be a duration from 0 to 1m0s"},
+		{[]string{"-lead", "-serve", "127.0.0.1:0"}, "-lead and -serve exclude each other"},
 		{[]string{"-v", "access.log"}, `unexpected argument "access.log"`},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -44,7 +45,7 @@ func TestHelp(t *testing.T) {
 	if code := run(t.Context(), []string{"-h"}, &stdout, &stderr); code != exitOK {
 		t.Errorf("exit code %d", code)
 	}
-	for _, flag := range []string{"-log FILE", "-out DIR", "-serve ADDR", "-store STORE", "-pace TIME", "-v"} {
+	for _, flag := range []string{"-log FILE", "-out DIR", "-serve ADDR", "-store STORE", "-pace TIME", "-lead", "-eof", "-v"} {
 		if !strings.Contains(stderr.String(), flag) {
 			t.Errorf("%s is missing in %s", flag, &stderr)
 		}

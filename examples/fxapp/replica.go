@@ -30,18 +30,27 @@ type world struct {
 	out        *console
 }
 
-// replica returns the options of one replica: the report, its lock, and what they
-// need.
-func (w world) replica(name string, clock lockfx.Clock) fx.Option {
+// basis returns what every replica needs beside its lock.
+func (w world) basis(name string) fx.Option {
 	return fx.Options(
 		fx.StopTimeout(stopTimeout),
 		fx.WithLogger(func(logger *zap.Logger) fxevent.Logger { return &fxevent.ZapLogger{Logger: logger} }),
-		fx.Supply(w.logger.Named(name), w.log, w.out.progress(name)),
+		fx.Supply(w.logger.Named(name)),
 		fx.Provide(
 			func() lockfx.Store { return w.store },
 			func() (nightly.Sink, error) { return report.OpenSink(w.reportFile) },
 		),
-		fxlock.Module(lockName,
+	)
+}
+
+// replica returns the options of one replica: the report, its lock, and what they
+// need.
+func (w world) replica(name string, clock lockfx.Clock) fx.Option {
+	return fx.Options(
+		w.basis(name),
+		fx.Supply(w.log, w.out.progress(name)),
+		fxlock.Module(
+			lockName,
 			fxlock.StoreFromGraph(),
 			fxlock.WithTTL(w.ttl),
 			fxlock.WithLabel(name),

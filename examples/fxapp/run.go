@@ -72,9 +72,22 @@ func execute(ctx context.Context, store lockfx.Store, opts options, out *console
 		logger:     newLogger(opts.verbose, stderr),
 		out:        out,
 	}
+	if opts.eof {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		go func() {
+			defer cancel()
+			_, _ = io.Copy(io.Discard, os.Stdin)
+		}()
+	}
 	switch {
 	case opts.serve != "":
 		return serve(ctx, w, opts)
+	case opts.lead && opts.store.shared():
+		return campaign(ctx, w, processName())
+	case opts.lead:
+		return tellLeading(ctx, w, stderr)
 	case opts.store.shared():
 		return compete(ctx, w, processName(), opts.pace)
 	default:

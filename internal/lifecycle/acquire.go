@@ -25,7 +25,7 @@ func (m *Machine) Acquire(ctx context.Context) (bool, error) {
 }
 
 func (m *Machine) newHold(ctx context.Context, cancel context.CancelCauseFunc) *Hold {
-	return &Hold{m: m, base: context.WithoutCancel(ctx), cancel: cancel}
+	return &Hold{m: m, base: context.WithoutCancel(ctx), cancel: cancel, terms: m.cfg.Terms}
 }
 
 // acquire makes h the hold, or returns the store's refusal or an error. call is
@@ -51,7 +51,9 @@ func (m *Machine) acquire(ctx, call context.Context, h *Hold) (lockfx.Grant, err
 	case !armed:
 		reason, err = lockfx.ReasonTimerUnarmable, m.acquireError(errNoTimer)
 	default:
+		stop := m.bound(h)
 		grant, err = m.storeAcquire(call)
+		stop()
 		reason, err = m.accept(ctx, call, h, grant, err)
 	}
 	if h.token != 0 {
@@ -78,13 +80,13 @@ func (m *Machine) begin(h *Hold) (armed bool, err error) {
 	switch state := m.State(); {
 	case m.disposed:
 		return false, m.acquireError(lockfx.ErrDisposed)
-	case state != lockfx.Idle && state != lockfx.Released:
+	case !acquirable(state):
 		return false, m.acquireError(fmt.Errorf("%w: %v", lockfx.ErrNotIdle, state))
 	}
 	m.inUse, m.pending = true, h
 	m.move(h, lockfx.Acquiring)
 	h.since = m.cfg.Clock.Now()
-	h.first = deadlineOf(h.since, m.cfg.TTL)
+	h.first = h.deadlineFrom(h.since)
 	h.deadline.Store(&h.first)
 	return h.armExpiry(h.since), nil
 }
@@ -103,8 +105,10 @@ func (m *Machine) accept(ctx, call context.Context, h *Hold, grant lockfx.Grant,
 			return lockfx.ReasonDisposed, m.acquireError(lockfx.ErrDisposed)
 		case ctx.Err() != nil:
 			return lockfx.ReasonNone, m.acquireError(causeOf(ctx))
-		case call.Err() != nil, granted && passed(h.Deadline(), m.cfg.Clock.Now()):
-			return lockfx.ReasonExpired, m.storeError("acquire", errTooLate)
+		case call.Err() != nil:
+			return m.whyEnded(call), m.storeError("acquire", causeOf(call))
+		case granted && passed(h.Deadline(), m.cfg.Clock.Now()):
+			return lockfx.ReasonExpired, m.storeError("acquire", m.tooLate)
 		}
 	}
 	if !granted {
@@ -123,6 +127,15 @@ func (m *Machine) accept(ctx, call context.Context, h *Hold, grant lockfx.Grant,
 	}
 	m.announce(h, lockfx.Event{Kind: lockfx.EventAcquired})
 	return lockfx.ReasonNone, nil
+}
+
+// whyEnded returns the reason for which call ended: the local deadline, or none of
+// the lease's, but that nobody waits for it any more.
+func (m *Machine) whyEnded(call context.Context) lockfx.Reason {
+	if context.Cause(call) == m.tooLate { //nolint:errorlint // made for this comparison
+		return lockfx.ReasonExpired
+	}
+	return lockfx.ReasonNone
 }
 
 // judge is the whitelist: only a Grant that is OK, carries a token of 1 or more
@@ -177,6 +190,9 @@ func (m *Machine) end(h *Hold, e lockfx.Event) {
 		to = lockfx.Released
 	}
 	m.move(h, to)
-	m.announce(nil, e)
+	if e.Kind != h.terms.Hush {
+		e.Note = h.terms.Note
+		m.announce(nil, e)
+	}
 	m.leave()
 }

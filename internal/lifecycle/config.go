@@ -35,6 +35,11 @@ type Config struct {
 	// goroutine is calling it: when told of the acquisition, or of what came out of
 	// a Tick that the body made.
 	Observers []func(lockfx.Event)
+	// CallTimeout bounds each call of the store. Without it an acquisition or a
+	// heartbeat is bounded by the lease alone. 0 is no limit.
+	CallTimeout time.Duration
+	// Terms are those of every run and hold that names no others.
+	Terms Terms
 	// Last is the token that the next one must exceed: that of an earlier machine
 	// of the same lock.
 	Last lockfx.Token
@@ -93,6 +98,9 @@ func (c Config) Check() error {
 			fault("heartbeat %v must be greater than 0", c.Heartbeat)
 		case c.Heartbeat > c.TTL-c.Heartbeat:
 			fault("heartbeat %v must be at most half the ttl of %v", c.Heartbeat, c.TTL)
+		}
+		if end, limit := c.Terms.MinHold, c.Terms.MaxHold; limit > 0 && end > limit {
+			fault("min hold %v must be at most the max hold of %v", end, limit)
 		}
 		if c.ReleaseTimeout < 0 {
 			fault("release timeout %v must be greater than 0", c.ReleaseTimeout)

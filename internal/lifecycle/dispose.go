@@ -44,6 +44,7 @@ func (m *Machine) beginDispose() (*Hold, <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.disposed = true
+	m.dispose()
 	h := m.cur.Load()
 	if !m.inUse {
 		return h, nil

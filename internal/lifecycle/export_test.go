@@ -10,7 +10,9 @@ var (
 	BackOff = backOff
 	Moves   = moves
 
-	ErrNoTimer = errNoTimer
+	ErrNoTimer   = errNoTimer
+	ErrNoWatcher = errNoWatcher
+	ErrNoSignals = errNoSignals
 )
 
 // Force moves m, which is in no state of interest, to from and then to to.

@@ -52,10 +52,7 @@ func (h *Hold) tick(ctx context.Context) (held bool, err error) {
 	}
 	renewed, failure := false, errExited
 	defer func() { held, err = h.endRenewal(asked, renewed, failure) }() // also if the store ended this goroutine
-	renewed, failure = h.m.storeRenew(call, h.token)
-	if failure != nil && call.Err() != nil {
-		failure = causeOf(call)
-	}
+	renewed, failure = h.m.storeRenew(call, h.token, h.m.cfg.TTL)
 	return held, err
 }
 
@@ -113,7 +110,7 @@ func (h *Hold) endRenewal(asked time.Time, renewed bool, err error) (bool, error
 		h.lose(lockfx.ReasonHeartbeatFailed, nil)
 	default:
 		h.failures = 0
-		deadline := deadlineOf(asked, m.cfg.TTL)
+		deadline := h.deadlineFrom(asked)
 		h.deadline.Store(&deadline)
 		if passed(deadline, now) {
 			h.expired()

@@ -19,6 +19,7 @@ type Hold struct {
 	first   time.Time       // the first deadline
 	base    context.Context // carries the values of the acquiring context, and never ends
 	running bool            // a run owns this hold, and alone releases it
+	terms   Terms
 
 	// Guarded by m.mu.
 	cancel        context.CancelCauseFunc // ends the request, and then the body
@@ -74,7 +75,7 @@ func (h *Hold) expire() {
 	now := m.cfg.Clock.Now()
 	switch {
 	case m.pending == h && h.State() == lockfx.Acquiring:
-		h.cancel(errTooLate)
+		h.cancel(m.tooLate)
 	case h.State() != lockfx.Held:
 	case passed(h.Deadline(), now):
 		h.expired()
@@ -85,11 +86,14 @@ func (h *Hold) expire() {
 
 // expired declares the loss at the deadline. m.mu is held.
 func (h *Hold) expired() {
-	if h.abandoned {
-		h.lose(lockfx.ReasonDisposed, nil)
-		return
+	reason := lockfx.ReasonExpired
+	if end, limited := h.end(); limited && !h.Deadline().Before(end) {
+		reason = lockfx.ReasonMaxHold
 	}
-	h.lose(lockfx.ReasonExpired, nil)
+	if h.abandoned {
+		reason = lockfx.ReasonDisposed
+	}
+	h.lose(reason, nil)
 }
 
 // disarm stops both timers. m.mu is held.

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -12,11 +13,15 @@ import (
 // disposed of. Its methods are safe for concurrent use. State, Held and Token
 // take no mutex and allocate nothing.
 type Machine struct {
-	cfg      Config
-	noAnswer error                // the cause when a renewal that can be tried again takes longer than a heartbeat
-	tooSlow  error                // the cause when a release takes longer than its timeout
-	state    atomic.Uint32        // a lockfx.State; written under mu
-	cur      atomic.Pointer[Hold] // from the grant until the release is done; written under mu
+	cfg         Config
+	noAnswer    error           // the cause when a renewal that can be tried again takes longer than a heartbeat
+	tooSlow     error           // the cause when a release takes longer than its timeout
+	callTooSlow error           // the cause when a call takes longer than the call timeout
+	tooLate     error           // the cause when an acquisition takes longer than its lease can be trusted
+	disposing   context.Context // ends when Dispose is called
+	dispose     func()
+	state       atomic.Uint32        // a lockfx.State; written under mu
+	cur         atomic.Pointer[Hold] // from the grant until the release is done; written under mu
 
 	mu       sync.Mutex // guards what follows, and the fields of a Hold that say so
 	last     lockfx.Token
@@ -24,6 +29,7 @@ type Machine struct {
 	told     bool          // the disposal was announced
 	inUse    bool          // an acquisition, a run or a release is under way
 	free     chan struct{} // made by who waits for inUse to become false, and closed then
+	vacant   chan struct{} // made by who waits for Idle or Released, and closed then
 	pending  *Hold         // the acquisition under way
 	news     news
 
@@ -36,12 +42,17 @@ func New(cfg Config) (*Machine, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
+	disposing, dispose := context.WithCancel(context.Background())
 	return &Machine{
-		cfg:       cfg,
-		noAnswer:  fmt.Errorf("%w: no answer within the heartbeat of %v", lockfx.ErrTimeout, cfg.Heartbeat),
-		tooSlow:   fmt.Errorf("%w: no answer within the release timeout of %v", lockfx.ErrTimeout, cfg.ReleaseTimeout),
-		last:      cfg.Last,
-		callbacks: cfg.callbacks(),
+		disposing:   disposing,
+		dispose:     dispose,
+		callTooSlow: fmt.Errorf("%w: no answer within the call timeout of %v", lockfx.ErrTimeout, cfg.CallTimeout),
+		tooLate:     fmt.Errorf("the store did not answer while its lease could still be trusted, and the ttl is %v", cfg.TTL),
+		cfg:         cfg,
+		noAnswer:    fmt.Errorf("%w: no answer within the heartbeat of %v", lockfx.ErrTimeout, cfg.Heartbeat),
+		tooSlow:     fmt.Errorf("%w: no answer within the release timeout of %v", lockfx.ErrTimeout, cfg.ReleaseTimeout),
+		last:        cfg.Last,
+		callbacks:   cfg.callbacks(),
 	}, nil
 }
 
@@ -61,6 +72,12 @@ func (m *Machine) Token() lockfx.Token {
 	}
 	return 0
 }
+
+// Key returns the key in the store.
+func (m *Machine) Key() string { return m.cfg.Key }
+
+// Disposing returns a context that ends when Dispose is called.
+func (m *Machine) Disposing() context.Context { return m.disposing }
 
 // Last returns the last token that was accepted, or 0.
 func (m *Machine) Last() lockfx.Token {

@@ -17,6 +17,26 @@ var moves = map[lockfx.State][]lockfx.State{
 	lockfx.Released:  {lockfx.Acquiring},
 }
 
+// acquirable reports whether an acquisition can begin in state.
+func acquirable(state lockfx.State) bool { return state == lockfx.Idle || state == lockfx.Released }
+
+// Vacant returns a channel that closes as soon as nothing is held or asked for. It
+// says so once: somebody else may be faster.
+func (m *Machine) Vacant() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	vacant := m.vacant
+	if vacant == nil {
+		vacant = make(chan struct{})
+	}
+	if acquirable(m.State()) {
+		close(vacant)
+	} else {
+		m.vacant = vacant
+	}
+	return vacant
+}
+
 // move puts the machine, and the hold that it is about, into the state to.
 // m.mu is held.
 func (m *Machine) move(h *Hold, to lockfx.State) {
@@ -26,6 +46,10 @@ func (m *Machine) move(h *Hold, to lockfx.State) {
 			m.state.Store(uint32(to))
 			if h != nil {
 				h.state.Store(uint32(to))
+			}
+			if m.vacant != nil && acquirable(to) {
+				close(m.vacant)
+				m.vacant = nil
 			}
 			return
 		}

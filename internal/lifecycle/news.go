@@ -21,7 +21,7 @@ func (m *Machine) announce(h *Hold, e lockfx.Event) {
 	}
 	e.At, e.Lock, e.Key = m.cfg.Clock.Now(), m.cfg.Name, m.cfg.Key
 	if h != nil {
-		e.Token = h.token
+		e.Token, e.Note = h.token, h.terms.Note
 		if e.Kind == lockfx.EventLost || e.Kind == lockfx.EventReleased {
 			e.HeldFor = e.At.Sub(h.since)
 		}

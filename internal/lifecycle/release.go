@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/lockfx/lockfx"
 )
@@ -11,7 +12,8 @@ import (
 // with a strict true, and ends in Released whatever the store answered. It stops
 // the heartbeat first and waits for a renewal under way, so that nothing renews a
 // released key. It keeps the values of ctx but not its end, and has a bound of
-// its own: a cancelled request still releases.
+// its own: a cancelled request still releases. A lease whose MinHold is not over is
+// set to the rest of it instead, and not renewed any more.
 //
 // When nothing is held it returns (false, nil). After a loss that the store told
 // us of it does not call the store; after any other loss it does, on a best
@@ -40,6 +42,7 @@ func (m *Machine) release(ctx context.Context, h *Hold) (ok bool, err error) {
 	bounded, cancel := m.detached(ctx)
 	defer cancel()
 	err = errExited
+	var kept time.Duration
 	defer func() { // also if the store ended this goroutine
 		switch {
 		case h.loss != nil: // its holder has heard of the loss already
@@ -47,7 +50,10 @@ func (m *Machine) release(ctx context.Context, h *Hold) (ok bool, err error) {
 		case err != nil:
 			err = m.storeError("release", err)
 		}
-		m.endRelease(h, ok, err)
+		if !ok {
+			kept = 0
+		}
+		m.endRelease(h, kept, ok, err)
 	}()
 	switch {
 	case !joined(bounded, renewal):
@@ -55,11 +61,11 @@ func (m *Machine) release(ctx context.Context, h *Hold) (ok bool, err error) {
 	case !ask:
 		return false, nil
 	}
-	ok, err = m.storeRelease(bounded, h.token)
-	if err != nil && bounded.Err() != nil {
-		err = causeOf(bounded)
+	if rest := h.owed(); rest > 0 {
+		kept, ok, err = m.storeKeep(bounded, h.token, rest)
+		return ok, err
 	}
-	return ok, err
+	return m.storeRelease(bounded, h.token)
 }
 
 // beginRelease stops everything that could renew, and returns a channel that
@@ -105,8 +111,9 @@ func joined(ctx context.Context, renewal <-chan struct{}) bool {
 	}
 }
 
-// endRelease ends in Released and lets go of the hold.
-func (m *Machine) endRelease(h *Hold, ok bool, err error) {
+// endRelease ends in Released and lets go of the hold. kept is for how long the key
+// is kept from everybody all the same.
+func (m *Machine) endRelease(h *Hold, kept time.Duration, ok bool, err error) {
 	m.mu.Lock()
 	defer m.unlock()
 	m.move(h, lockfx.Released)
@@ -117,7 +124,7 @@ func (m *Machine) endRelease(h *Hold, ok bool, err error) {
 	case !ok && err == nil:
 		err = m.unknownToken(h)
 	}
-	m.announce(h, lockfx.Event{Kind: lockfx.EventReleased, Reason: reason, Err: err})
+	m.announce(h, lockfx.Event{Kind: lockfx.EventReleased, Reason: reason, RetryAfter: kept, Err: err})
 	m.cur.Store(nil)
 	m.leave()
 }

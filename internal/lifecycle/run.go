@@ -16,11 +16,16 @@ import (
 // joined, body's first. A body that returned nil although its lease was lost gets
 // the LostError. When the lease was not to be had, the error is a
 // [lockfx.NotAcquiredError] and body was not called.
-func (m *Machine) Run(ctx context.Context, body func(context.Context, *Hold) error) (err error) {
+func (m *Machine) Run(ctx context.Context, body func(context.Context, *Hold) error) error {
+	return m.RunOn(ctx, m.cfg.Terms, body)
+}
+
+// RunOn is Run on other terms than those of the configuration.
+func (m *Machine) RunOn(ctx context.Context, terms Terms, body func(context.Context, *Hold) error) (err error) {
 	run, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	h := m.newHold(ctx, cancel)
-	h.running = true
+	h.running, h.terms = true, terms
 	answer, err := m.acquire(ctx, run, h)
 	switch {
 	case h.since.IsZero() && errors.Is(err, lockfx.ErrNotIdle): // it never asked

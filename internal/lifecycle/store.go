@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/lockfx/lockfx"
 )
 
 var (
-	errTooLate      = errors.New("the store did not answer while its lease could still be trusted")
 	errReleasing    = errors.New("the lease is being released")
 	errNoTimer      = errors.New("timer unarmable: the clock armed no timer")
 	errExited       = errors.New("the call ended its goroutine")
@@ -37,16 +37,22 @@ func (m *Machine) storeAcquire(ctx context.Context) (g lockfx.Grant, err error) 
 			g, err = lockfx.Grant{}, storePanic(r)
 		}
 	}()
-	return m.cfg.Store.Acquire(ctx, m.cfg.Key, m.cfg.TTL)
+	ctx, cancel := m.callBound(ctx)
+	defer cancel()
+	g, err = m.cfg.Store.Acquire(ctx, m.cfg.Key, m.cfg.TTL)
+	return g, saidBy(ctx, err)
 }
 
-func (m *Machine) storeRenew(ctx context.Context, token lockfx.Token) (ok bool, err error) {
+func (m *Machine) storeRenew(ctx context.Context, token lockfx.Token, ttl time.Duration) (ok bool, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			ok, err = false, storePanic(r)
 		}
 	}()
-	return m.cfg.Store.Renew(ctx, m.cfg.Key, token, m.cfg.TTL)
+	ctx, cancel := m.callBound(ctx)
+	defer cancel()
+	ok, err = m.cfg.Store.Renew(ctx, m.cfg.Key, token, ttl)
+	return ok, saidBy(ctx, err)
 }
 
 func (m *Machine) storeRelease(ctx context.Context, token lockfx.Token) (ok bool, err error) {
@@ -55,8 +61,38 @@ func (m *Machine) storeRelease(ctx context.Context, token lockfx.Token) (ok bool
 			ok, err = false, storePanic(r)
 		}
 	}()
+	ctx, cancel := m.callBound(ctx)
+	defer cancel()
 	ok, err = m.cfg.Store.Release(ctx, m.cfg.Key, token)
-	return ok && err == nil, err
+	return ok && err == nil, saidBy(ctx, err)
+}
+
+// storeKeep sets the lease to rest instead of releasing it, or to the shortest
+// longer lease that the store takes, and returns what it is set to.
+func (m *Machine) storeKeep(ctx context.Context, token lockfx.Token, rest time.Duration) (time.Duration, bool, error) {
+	ok, err := m.storeRenew(ctx, token, rest)
+	for errors.Is(err, lockfx.ErrConfig) && rest < m.cfg.TTL { // below the store's resolution
+		rest = min(2*rest, m.cfg.TTL)
+		ok, err = m.storeRenew(ctx, token, rest)
+	}
+	return rest, ok && err == nil, err
+}
+
+// callBound bounds a call of the store by the call timeout, if there is one.
+func (m *Machine) callBound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if m.cfg.CallTimeout == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, m.cfg.CallTimeout, m.callTooSlow)
+}
+
+// saidBy returns err, or, if it was provoked by the end of ctx, why ctx ended: that
+// says more.
+func saidBy(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return causeOf(ctx)
+	}
+	return err
 }
 
 // causeOf says why ctx ended: an error that matches its cause and ctx.Err().

@@ -1,4 +1,5 @@
-// Package layeredfx puts a [layered.Locker] into an fx application.
+// Package layeredfx puts a [layered.Locker] into an fx application, and, by
+// [ThroughHost], the layers of a host in front of a lock of package fxlock.
 //
 //	fx.New(
 //		layeredfx.Module("reports", layered.WithNamespace("reports")),

@@ -10,14 +10,11 @@ import (
 
 	"go.uber.org/fx"
 	"go.uber.org/fx/fxtest"
-	"go.uber.org/goleak"
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/layered"
 	"github.com/lockfx/lockfx/layered/layeredfx"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var inProcess = layered.WithScope(layered.Scope{Flock: layered.Off, Poll: layered.Off})
 

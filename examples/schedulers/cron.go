@@ -1,0 +1,46 @@
+package schedulers
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/robfig/cron/v3"
+	"go.uber.org/fx"
+	"go.uber.org/zap"
+
+	"github.com/lockfx/lockfx/fxlock"
+)
+
+// Job is one that a lock guards: see [fxlock.Body].
+type Job func(context.Context) error
+
+// NewCron returns a cron that runs job whenever spec says so, from the application's
+// start to its stop, which cancels a running job and waits for it. That another
+// replica runs the job is no fault; any other error is logged.
+//
+// Replicas whose clocks differ would run a short job one after the other:
+// [fxlock.MinHold] keeps them from it.
+func NewCron(lc fx.Lifecycle, spec string, job Job, logger *zap.Logger) (*cron.Cron, error) {
+	c := cron.New()
+	ctx, cancel := context.WithCancel(context.Background())
+	run := fxlock.SkipIfHeld(job)
+	_, err := c.AddFunc(spec, func() {
+		if err := run(ctx); err != nil {
+			logger.Error("job failed", zap.String("spec", spec), zap.Error(err))
+		}
+	})
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("schedule the job: %w", err)
+	}
+	lc.Append(fx.StartStopHook(c.Start, func(stop context.Context) error {
+		cancel()
+		select {
+		case <-c.Stop().Done():
+			return nil
+		case <-stop.Done():
+			return fmt.Errorf("stop the job at %q: it still runs: %w", spec, context.Cause(stop))
+		}
+	}))
+	return c, nil
+}

@@ -1,0 +1,266 @@
+package fxlock_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/fx"
+
+	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock"
+)
+
+// wanted is a value of an application that a condition asks.
+type wanted struct{ answers []bool }
+
+// next returns the next answer; the last one is for ever.
+func (w *wanted) next() bool {
+	answer := w.answers[0]
+	if len(w.answers) > 1 {
+		w.answers = w.answers[1:]
+	}
+	return answer
+}
+
+func TestAConditionIsAskedBeforeWaitingAndUnderTheLock(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var j journal
+		store := newSpyStore(&j)
+		release := holding(t, newLock(t, newSpyStore(new(journal))))
+		defer release()
+		lock := newLock(t, store)
+		err := lock.Run(t.Context(), func() { j.add("body") }, fxlock.If(func(ctx context.Context) bool {
+			j.add("asked, held %v, token %v", lock.Held(), lockfx.TokenFrom(ctx) != 0)
+			return true
+		}))
+		noError(t, err)
+		j.expect(t, "asked, held false, token false", "acquire", "asked, held true, token true", "body", "release")
+	})
+}
+
+func TestANoBeforeWaiting(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		store := newTallyStore()
+		lock := newLock(t, store)
+		var told []*lockfx.SkippedError
+		err := lock.Run(t.Context(), func() { t.Error("the body ran") }, fxlock.WaitForever(),
+			fxlock.If(func() bool { return false }), fxlock.OnSkipped(func(e *lockfx.SkippedError) { told = append(told, e) }))
+		var skip *lockfx.SkippedError
+		if !errors.As(err, &skip) || skip.Acquired || skip.Key != key || !errors.Is(err, lockfx.ErrSkipped) {
+			t.Errorf("err = %v", err)
+		}
+		wantText(t, err, `run "nightly": skipped: the condition said no before waiting for the lock`)
+		if store.asked() != 0 || len(told) != 1 || told[0] != skip {
+			t.Errorf("the store was asked %d times, and %v was told", store.asked(), told)
+		}
+	})
+}
+
+func TestANoUnderTheLock(t *testing.T) {
+	for _, ok := range []bool{false, true} {
+		var j journal
+		store := newSpyStore(&j)
+		lock := newLock(t, store, fxlock.MinHold(time.Hour))
+		w := &wanted{[]bool{true, false}}
+		opts := []fxlock.RunOption{fxlock.If(w.next), fxlock.OnSkipped(func(e *lockfx.SkippedError) {
+			j.add("told, acquired %v, free %v", e.Acquired, store.free())
+			noError(t, lock.Do(t.Context(), workNothing, fxlock.MinHold(1))) // it may take locks itself
+		})}
+		if ok {
+			opts = append(opts, fxlock.SkipIsOK())
+		}
+		err := lock.Run(t.Context(), func() { t.Error("the body ran") }, opts...)
+		if ok {
+			noError(t, err)
+		} else {
+			wantIs(t, err, lockfx.ErrSkipped)
+			wantText(t, err, `run "nightly": skipped: the condition said no under the lock`)
+		}
+		j.expect(t, "acquire", "release", "told, acquired true, free true", "acquire", "release")
+	}
+}
+
+// What else went wrong is not hidden by the skipping.
+func TestASkippedRunTellsWhatElseWentWrong(t *testing.T) {
+	store := newSpyStore(new(journal))
+	store.release = func() (bool, error) { return false, errWhy }
+	lock := newLock(t, store)
+	told := 0
+	run := func(opts ...fxlock.RunOption) error {
+		w := &wanted{[]bool{true, false}}
+		_, _ = store.Break(t.Context(), key)
+		return lock.Run(t.Context(), func() {}, append(opts, fxlock.If(w.next), fxlock.OnSkipped(func(*lockfx.SkippedError) { told++ }))...)
+	}
+	wantIs(t, run(), lockfx.ErrSkipped, errWhy)
+	err := run(fxlock.SkipIsOK())
+	wantIs(t, err, errWhy)
+	if errors.Is(err, lockfx.ErrSkipped) || told != 2 {
+		t.Errorf("told %d times: %v", told, err)
+	}
+}
+
+// A condition that fails ends the run: nothing was done that the key should be kept for.
+func TestAConditionThatFails(t *testing.T) {
+	fails := map[string]func() (bool, error){
+		"an error": func() (bool, error) { return true, errWhy },
+		"a panic":  func() (bool, error) { panic(errWhy) },
+		"an exit":  func() (bool, error) { runtime.Goexit(); return true, nil },
+	}
+	for name, fail := range fails {
+		for leg := range 2 {
+			store := newSpyStore(new(journal))
+			lock := newLock(t, store, fxlock.MinHold(time.Hour), fxlock.SkipIsOK(),
+				fxlock.OnSkipped(func(*lockfx.SkippedError) { t.Error("it was not skipped") }))
+			asked := 0
+			e := endingOf(func() error {
+				return lock.Run(t.Context(), func() { t.Error("the body ran") }, fxlock.If(func() (bool, error) {
+					if asked++; asked <= leg {
+						return true, nil
+					}
+					return fail()
+				}))
+			})
+			if name == "an error" {
+				wantIs(t, e.err, errWhy)
+				wantText(t, e.err, `run "nightly": ask the condition: `)
+			} else if e.panics == nil && !e.exited {
+				t.Errorf("%s in leg %d is gone: %v", name, leg, e.err)
+			}
+			if !store.free() || asked != leg+1 {
+				t.Errorf("%s in leg %d: the key is free: %v; asked %d times", name, leg, store.free(), asked)
+			}
+			noError(t, lock.Do(t.Context(), workNothing))
+		}
+	}
+}
+
+type (
+	conditionJob  func(context.Context) error
+	conditionJob2 func(context.Context) error
+	conditionIn   func(context.Context, *inputOfCall) error
+	inputOfCall   struct{}
+)
+
+// The condition of a body has the application's values, and one of the lock serves all
+// bodies that have none of their own.
+func TestAConditionOfABodyTakesWhatTheApplicationHas(t *testing.T) {
+	lockOf, own := &wanted{[]bool{false}}, &wanted{[]bool{true}}
+	ran := 0
+	var first conditionJob
+	var second conditionJob2
+	started(t, fxlock.Module(key, fxlock.WithStore(fxlock.NewMemoryStore()),
+		fxlock.Body[conditionJob](func() error { ran++; return nil }),
+		fxlock.Body[conditionJob2](func() error { ran += 10; return nil }, fxlock.If(func(in struct {
+			fx.In
+			Own   *wanted `name:"own"`
+			Ctx   context.Context
+			Never *inputOfCall `optional:"true"`
+		},
+		) bool {
+			return in.Own.next() && in.Ctx != nil && in.Never == nil
+		})),
+		fxlock.If((*wanted).next), fxlock.SkipIsOK()),
+		fx.Supply(lockOf, fx.Annotate(own, fx.ResultTags(`name:"own"`))), fx.Populate(&first, &second))
+	noError(t, first(t.Context()))
+	noError(t, second(t.Context()))
+	if ran != 10 {
+		t.Errorf("ran is %d", ran)
+	}
+	lockOf.answers = []bool{true}
+	noError(t, first(t.Context()))
+	if ran != 11 {
+		t.Errorf("ran is %d", ran)
+	}
+}
+
+// Others take what is shared.
+func TestAConditionOfARunTakesWhatIsShared(t *testing.T) {
+	w := &wanted{[]bool{true, false}}
+	store := newSpyStore(new(journal))
+	lock := lockIn(t, store, options(fxlock.Share[*wanted](), fxlock.If((*wanted).next)), fx.Supply(w))
+	for range 2 {
+		w.answers = []bool{true, false}
+		wantIs(t, lock.Run(t.Context(), func() { t.Error("the body ran") }), lockfx.ErrSkipped)
+	}
+	noError(t, lock.Do(t.Context(), workNothing, fxlock.If(func() bool { return true }))) // it wins over the lock's
+
+	lock = lockIn(t, store, nil, fx.Supply(w))
+	err := lock.Do(t.Context(), workNothing, fxlock.If((*wanted).next))
+	wantIs(t, err, lockfx.ErrConfig)
+	wantText(t, err, "*fxlock_test.wanted does not reach it: add fxlock.Share[*fxlock_test.wanted]() to fxlock.Module(")
+}
+
+// What only a run has can't be asked for before there is one.
+func TestAConditionAsksForTheRunInVain(t *testing.T) {
+	module := func(opts ...fxlock.Option) error {
+		return fx.New(fx.NopLogger, fx.Supply(&inputOfCall{}),
+			fxlock.Module(key, append(opts, fxlock.WithStore(fxlock.NewMemoryStore()))...)).Err()
+	}
+	body := func() error { return nil }
+	perRun := fxlock.PerRun(func(lockfx.Token) *wanted { return nil })
+	for name, test := range map[string]struct {
+		err  error
+		part string
+	}{
+		"a token, of the lock": {module(fxlock.If(func(lockfx.Token) bool { return true })), "asks for lockfx.Token"},
+		"a holder, of a body": {
+			module(fxlock.Body[conditionJob](body, fxlock.If(func(lockfx.Holder) bool { return true }))),
+			"asks for lockfx.Holder",
+		},
+		"a value of a run, of the lock": {module(perRun, fxlock.If((*wanted).next)), "asks for *fxlock_test.wanted"},
+		"an input, of the lock": {
+			module(fxlock.If(func(*inputOfCall) bool { return true }), fxlock.Body[conditionIn](func(*inputOfCall) error { return nil })),
+			"asks for *fxlock_test.inputOfCall",
+		},
+		"a lifecycle, of two bodies": {
+			module(fxlock.Body[conditionJob](body), fxlock.Body[conditionJob2](body), fxlock.If(func(fx.Lifecycle) bool { return true })),
+			"asks for fx.Lifecycle",
+		},
+		"a scope, of a run": {
+			newLock(t, fxlock.NewMemoryStore()).Do(t.Context(), workNothing, fxlock.If(func(*fxlock.Scope) bool { return true })),
+			"asks for *fxlock.Scope",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantIs(t, test.err, lockfx.ErrConfig)
+			wantText(t, test.err, "fxlock.If(", test.part, "which only a run binds")
+			if test.err != nil && strings.Count(test.err.Error(), test.part) != 1 {
+				t.Errorf("it is not told once: %v", test.err)
+			}
+		})
+	}
+	_, err := fxlock.New(fxlock.WithKey(key), fxlock.WithTTL(ttl), fxlock.WithStore(fxlock.NewMemoryStore()), fxlock.If((*wanted).next))
+	wantIs(t, err, lockfx.ErrConfig)
+	wantText(t, err, "*fxlock_test.wanted does not reach it: only fxlock.Module knows an application")
+}
+
+func TestAConditionIsCheckedWhenItIsMade(t *testing.T) {
+	for name, test := range map[string]struct {
+		fn   any
+		part string
+	}{
+		"nil":          {nil, "must be a function"},
+		"nil func":     {(func() bool)(nil), "must be a function"},
+		"not a func":   {7, "must be a function"},
+		"no result":    {func() {}, "must return a bool, or a bool and an error"},
+		"not a bool":   {func() error { return nil }, "must return a bool, or a bool and an error"},
+		"not an error": {func() (bool, bool) { return true, true }, "must return a bool, or a bool and an error"},
+		"too many":     {func() (bool, error, error) { return true, nil, nil }, "must return a bool, or a bool and an error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := fx.New(fx.NopLogger, fxlock.Module(key, fxlock.WithStore(fxlock.NewMemoryStore()),
+				fxlock.Body[conditionJob](func() error { return nil }), fxlock.If(test.fn))).Err()
+			wantIs(t, err, lockfx.ErrConfig)
+			wantText(t, err, "fxlock.If(", test.part)
+			if err != nil && strings.Count(err.Error(), test.part) != 1 {
+				t.Errorf("it is not told once: %v", err)
+			}
+			wantText(t, newLock(t, fxlock.NewMemoryStore()).Do(t.Context(), workNothing, fxlock.If(test.fn)), test.part)
+		})
+	}
+	wantText(t, newLock(t, fxlock.NewMemoryStore()).Do(t.Context(), workNothing, fxlock.OnSkipped(nil)), "fxlock.OnSkipped", "must not be nil")
+}

@@ -1,0 +1,132 @@
+package fxlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"go.uber.org/fx"
+
+	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock/internal/annotated"
+	"github.com/lockfx/lockfx/internal/waiting"
+)
+
+// Lead makes the application campaign for the lock from its start on, and run fn
+// while it leads: until fn returns, or the lease is lost. Then it stands by again.
+// The others take over as soon as the lock is free.
+//
+// fn takes dig parameters of any kind, as for [Body], and returns nothing or an
+// error. Its context ends when the term does. When fn returns nil the term is over:
+// the lock is released, and after [TermPause] the application campaigns again, or
+// with [OneTerm] it stays out. After an error, or a loss, it stands by again after a
+// pause that grows from about a second to half a minute, and is short again after a
+// term that lasted a ttl. A panic of fn ends the process, as that of any goroutine
+// does; the lock is released first.
+//
+// The application's stop cancels fn, keeps renewing until it has returned, and
+// releases, so a successor takes over at once instead of after a ttl. If the time of
+// the stop ends first, the lease is left to expire or to be released when fn does
+// return. Beware of a start that fails because its own time is over: fx stops nothing
+// then, so a campaign that had begun goes on until the process ends.
+//
+// The campaign waits for the lock whatever [Wait] of the module says; its other
+// options hold for each term: [If] that says no is asked again after [TermPause], and
+// [MaxHold] ends a term.
+//
+// A *[Leadership] is in the graph as `name:"<name>"` and, unless the module is
+// [Named], unnamed too. Nobody needs to take it. A module can have one Lead.
+func Lead(fn any, opts ...LeadOption) Option {
+	lead := leadSettings{pause: defaultTermPause}
+	for i, o := range opts {
+		if o == nil {
+			lead.faults = append(lead.faults, fmt.Errorf("%w: lead option %d is nil", lockfx.ErrConfig, i+1))
+			continue
+		}
+		o.applyLead(&lead)
+	}
+	b := plainBody[leadTerm]("Lead", fn, runSettings{}, callSite())
+	b.run.wait.set(waiting.Forever)
+	b.text = bodyText("Lead", fn, opts)
+	b.purpose = asLeader{lead}
+	o := b.option(errors.Join(lead.faults...))
+	return option{b.text, func(s *settings) {
+		if s.leads() {
+			s.fault(b.text, "a module can have one Lead")
+		}
+		o.applyLock(s)
+	}}
+}
+
+// leadTerm is the func type of a term.
+type leadTerm func(context.Context) error
+
+// A LeadOption configures [Lead]. It prints itself as it is written.
+type LeadOption interface {
+	fmt.Stringer
+	applyLead(*leadSettings)
+}
+
+type leadSettings struct {
+	pause   time.Duration
+	oneTerm bool
+	faults  []error
+}
+
+type leadOption struct {
+	text  string
+	apply func(*leadSettings)
+}
+
+func (o leadOption) String() string            { return o.text }
+func (o leadOption) applyLead(l *leadSettings) { o.apply(l) }
+
+const (
+	defaultTermPause = time.Second
+	minStandBy       = time.Second
+	maxStandBy       = 30 * time.Second
+)
+
+// TermPause sets how long to stay out after fn has returned nil, so that others get
+// their turn; greater than 0, and 1 s by default.
+func TermPause(d time.Duration) LeadOption {
+	text := "fxlock.TermPause(" + d.String() + ")"
+	return leadOption{text, func(l *leadSettings) {
+		if d <= 0 {
+			l.faults = append(l.faults, fmt.Errorf("%w: %s: must be greater than 0", lockfx.ErrConfig, text))
+		}
+		l.pause = d
+	}}
+}
+
+// OneTerm makes the application stay out after fn has returned nil, until its next
+// start.
+func OneTerm() LeadOption {
+	return leadOption{"fxlock.OneTerm()", func(l *leadSettings) { l.oneTerm = true }}
+}
+
+// asLeader runs the body in a campaign, and provides the Leadership.
+type asLeader struct{ leadSettings }
+
+func (p asLeader) provide(b *body, s *settings) []any {
+	made := b.fromBound(s, reflect.TypeFor[*Leadership](), func(bound *boundBody, lc fx.Lifecycle) reflect.Value {
+		l := &Leadership{bound: bound, settings: p.leadSettings}
+		bound.lock.listen(l.hear)
+		lc.Append(l.hook())
+		return reflect.ValueOf(l)
+	})
+	_, tag := p.gives(b, s)
+	provided := []any{annotated.Located(made, b.pc, fx.ResultTags(tag))}
+	if !s.named {
+		provided = append(provided, annotated.Located(unnamed(reflect.TypeFor[*Leadership](), tag), b.pc))
+	}
+	return provided
+}
+
+func (asLeader) gives(_ *body, s *settings) (reflect.Type, string) {
+	return reflect.TypeFor[*Leadership](), nameTag([]string{s.name})
+}
+
+func (asLeader) forced() bool { return true }

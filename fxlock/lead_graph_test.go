@@ -1,0 +1,213 @@
+package fxlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"go.uber.org/fx"
+
+	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock"
+)
+
+// Two modules lead independently; a Named one is there by its name alone.
+func TestTwoModulesLead(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		store := fxlock.NewMemoryStore()
+		var p struct {
+			fx.In
+			Unnamed *fxlock.Leadership
+			A       *fxlock.Leadership `name:"a"`
+			B       *fxlock.Leadership `name:"b"`
+		}
+		started(t, fx.Populate(&p),
+			fxlock.Module("a", fxlock.WithStore(store), fxlock.Lead(untilToldTo)),
+			fxlock.Module("b", fxlock.WithStore(store), fxlock.Lead(untilToldTo), fxlock.Named()))
+		synctest.Wait()
+		if p.Unnamed != p.A || p.A == p.B || !p.A.IsLeader() || !p.B.IsLeader() || p.A.Token() == p.B.Token() {
+			t.Errorf("leads %v with %v, and %v with %v", p.A.IsLeader(), p.A.Token(), p.B.IsLeader(), p.B.Token())
+		}
+	})
+}
+
+// A private module leads too, and keeps its Leadership to itself.
+func TestAPrivateModuleLeads(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var inside *fxlock.Leadership
+		feature := fx.Module("feature",
+			fxlock.Module(key, memory(), fxlock.Private(), fxlock.Lead(untilToldTo)),
+			fx.Invoke(func(l *fxlock.Leadership) { inside = l }))
+		started(t, feature)
+		synctest.Wait()
+		if !inside.IsLeader() {
+			t.Error("it does not lead")
+		}
+		wantText(t, newErr(feature, fx.Invoke(func(*fxlock.Leadership) {})), "missing type: *fxlock.Leadership")
+	})
+}
+
+// Nobody takes the Leadership, and yet the application leads.
+func TestALeaderNeedsNobodyToTakeIt(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		store := newSpyStore(new(journal))
+		started(t, fxlock.Module(key, fxlock.WithStore(store), fxlock.Lead(untilToldTo)))
+		synctest.Wait()
+		if store.free() {
+			t.Error("nobody leads")
+		}
+	})
+}
+
+func TestFaultsOfLead(t *testing.T) {
+	for name, tt := range map[string]struct {
+		opts []fxlock.Option
+		want []string
+	}{
+		"no function":     {options(fxlock.Lead(nil)), []string{"fxlock.Lead(<nil>)", "must have a function to run"}},
+		"a number":        {options(fxlock.Lead(3)), []string{"fxlock.Lead(int)", "must have a function to run"}},
+		"results":         {options(fxlock.Lead(func() int { return 1 })), []string{"func() int must return nothing or an error"}},
+		"a pause of none": {options(fxlock.Lead(func() {}, fxlock.TermPause(0))), []string{"fxlock.TermPause(0s): must be greater than 0"}},
+		"a nil option":    {options(fxlock.Lead(func() {}, nil)), []string{"lead option 1 is nil"}},
+		"all at once":     {options(fxlock.Lead(nil, nil, fxlock.TermPause(-1))), []string{"TermPause(-1ns)", "option 1 is nil", "a function to run"}},
+		"two of them": {
+			options(fxlock.Lead(func() {}), fxlock.Lead(func() {}, fxlock.OneTerm())),
+			[]string{"fxlock.OneTerm()): a module can have one Lead"},
+		},
+		"in vain": {
+			options(fxlock.Lead(func(*DB) {})),
+			[]string{"lock nightly, fxlock.Lead: fx.Provide what its body asks for", "missing type: *fxlock_test.DB", "lead_graph_test.go:"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := newErr(fxlock.Module(key, append(tt.opts, memory())...))
+			wantText(t, err, tt.want...)
+			if name != "in vain" {
+				wantIs(t, err, lockfx.ErrConfig)
+			}
+		})
+	}
+	_, err := fxlock.New(fxlock.WithKey(key), fxlock.WithTTL(ttl), fxlock.Lead(func() {}))
+	wantText(t, err, "needs an fx application: use fxlock.Module")
+	wantText(t, fxlock.Validate(fxlock.Module(key, memory(), fxlock.Lead(func(*DB) {}))), "missing type: *fxlock_test.DB")
+}
+
+// Subscribers hear in the order in which they came, until they stop.
+func TestSubscribersHearInOrder(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var j journal
+		c := newCandidate(fxlock.NewMemoryStore(), untilToldTo)
+		var stopFirst, stopSelf func()
+		stopFirst = c.Subscribe(func(e fxlock.LeadershipEvent) { j.add("first: %v", e.Change) })
+		stopSelf = c.Subscribe(func(e fxlock.LeadershipEvent) {
+			j.add("itself: %v", e.Change)
+			stopSelf()
+			stopSelf()
+		})
+		c.Subscribe(func(e fxlock.LeadershipEvent) {
+			j.add("third: %v", e.Change)
+			if e.Change == fxlock.Elected {
+				if e.Token != c.Token() || !c.IsLeader() || e.Err != nil {
+					t.Errorf("%+v, token %v", e, c.Token())
+				}
+				c.Subscribe(func(e fxlock.LeadershipEvent) { j.add("late: %v %v", e.Change, e.Token.Valid()) })
+			}
+		})
+		must(t, c.app.Start(t.Context()))
+		synctest.Wait()
+		stopFirst()
+		must(t, c.app.Stop(t.Context()))
+		j.expect(t, "first: standing by", "itself: standing by", "third: standing by",
+			"first: elected", "third: elected",
+			"third: term ended", "late: term ended true", "third: stood down", "late: stood down false")
+	})
+}
+
+// One that is stopped by another one before its turn is not called.
+func TestASubscriberStopsAnother(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var j journal
+		c := newCandidate(fxlock.NewMemoryStore(), untilToldTo)
+		var stop func()
+		c.Subscribe(func(fxlock.LeadershipEvent) { stop() })
+		stop = c.Subscribe(func(e fxlock.LeadershipEvent) { j.add("%v", e.Change) })
+		must(t, c.app.Start(t.Context()))
+		must(t, c.app.Stop(t.Context()))
+		j.expect(t)
+	})
+}
+
+func TestLeaderAsksTheStore(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		store := newFarStore()
+		c := newCandidate(store, untilToldTo, fxlock.WithLabel("web-1"))
+		if lease, err := c.Leader(t.Context()); lease != (lockfx.Lease{}) || err != nil {
+			t.Errorf("before the start: %+v, %v", lease, err)
+		}
+		c.start(t)
+		if lease, err := c.Leader(t.Context()); lease.Label != "web-1" || lease.TimeLeft != ttl || err != nil {
+			t.Errorf("while it leads: %+v, %v", lease, err)
+		}
+		store.away.Store(true)
+		_, err := c.Leader(t.Context())
+		wantIs(t, err, lockfx.ErrStore, errAway)
+		wantText(t, err, `leader of "nightly": `)
+		store.away.Store(false)
+
+		_, err = newCandidate(struct{ lockfx.Store }{store}, untilToldTo).Leader(t.Context())
+		wantIs(t, err, errors.ErrUnsupported)
+		wantText(t, err, "is no lockfx.Inspector")
+	})
+}
+
+func TestLeadPrintsItself(t *testing.T) {
+	for want, got := range map[string]fmt.Stringer{
+		"fxlock.Lead(fxlock_test.untilToldTo, fxlock.TermPause(3s), fxlock.OneTerm())": fxlock.Lead(untilToldTo, fxlock.TermPause(3e9), fxlock.OneTerm()),
+		"fxlock.OnStart[fxlock_test.Migrated](fxlock_test.untilToldTo)":                fxlock.OnStart[Migrated](untilToldTo),
+		"standing by":         fxlock.StandingBy,
+		"elected":             fxlock.Elected,
+		"term ended":          fxlock.TermEnded,
+		"stood down":          fxlock.StoodDown,
+		"LeadershipChange(9)": fxlock.LeadershipChange(9),
+	} {
+		if got.String() != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A panic of fn ends the process, as that of any goroutine. The lock is released
+// before.
+func TestAPanicOfALeaderReleasesFirst(t *testing.T) {
+	const child = "LOCKFX_TEST_PANIC"
+	if os.Getenv(child) != "" {
+		c := newCandidate(fxlock.NewMemoryStore(), func() { panic("lead-fault") }, fxlock.Observer(func(e lockfx.Event) { fmt.Println("saw", e.Kind) }))
+		c.Subscribe(func(e fxlock.LeadershipEvent) { fmt.Println("heard", e.Change, e.Err) })
+		must(t, c.app.Start(context.Background()))
+		select {}
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), child+"=1")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	var lines []string
+	for line := range strings.Lines(string(out)) {
+		if strings.HasPrefix(line, "saw") || strings.HasPrefix(line, "heard") {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	want := []string{
+		"heard standing by <nil>", "saw acquired", "heard elected <nil>", "saw released",
+		"heard term ended fn panicked or ended its goroutine",
+	}
+	if err == nil || !slices.Equal(lines, want) || !strings.Contains(stderr.String(), "panic: lead-fault") {
+		t.Errorf("%v, %q\n%s", err, lines, stderr.String())
+	}
+}

@@ -1,0 +1,317 @@
+package fxlock_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/fx"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock"
+)
+
+// The stop cancels fn, renews the lease until fn has returned, and releases. The
+// successor leads at that very moment.
+func TestCase_S01_AStopHandsTheLeadOver(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var j journal
+		store := newSpyStore(&j)
+		first := newCandidate(store, func(ctx context.Context, h lockfx.Holder) error {
+			<-ctx.Done()
+			wantIs(t, context.Cause(ctx), lockfx.ErrDisposed)
+			time.Sleep(10 * ttl)
+			if !h.Held() || !store.valid(h.Token()) {
+				t.Error("the lease was not renewed while the term ended")
+			}
+			j.add("fn ends")
+			return nil
+		})
+		must(t, first.app.Start(t.Context()))
+		synctest.Wait()
+		second := campaigns(t, store, untilToldTo)
+		pass(time.Minute + 7*time.Second) // somewhere between two heartbeats
+		begun := time.Now()
+		must(t, first.app.Stop(t.Context()))
+		leads(t, false, first)
+		leads(t, true, second)
+		if took := time.Since(begun); took != 10*ttl {
+			t.Errorf("the hand-off took %v more than fn", took-10*ttl)
+		}
+		j.expect(t, "acquire", "fn ends", "release", "acquire")
+		first.journal.expect(t, "standing by", "elected", "term ended", "stood down")
+		wantText(t, first.Check(t.Context()), `lead "nightly": the campaign is over`)
+	})
+}
+
+// Without a Watcher the successor looks every second at least: a hand-off is no ttl.
+func TestAStopHandsOverToWhoPolls(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		store := newSpyStore(new(journal))
+		polled := struct{ lockfx.Store }{store}
+		first := newCandidate(polled, untilToldTo)
+		must(t, first.app.Start(t.Context()))
+		second := campaigns(t, polled, untilToldTo)
+		pass(time.Minute)
+		must(t, first.app.Stop(t.Context()))
+		pass(1250 * time.Millisecond)
+		leads(t, true, second)
+	})
+}
+
+// A store that closes in its own OnStop is closed after the leader has released.
+func TestCase_S02_TheClientIsClosedAfterTheLeaderHasReleased(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var j journal
+		var l *fxlock.Leadership
+		app := fx.New(fx.NopLogger, fx.Populate(&l),
+			fxlock.Module(key, fxlock.StoreFromGraph(), fxlock.Lead(func(ctx context.Context, _ *DB) error {
+				defer j.add("fn ends")
+				return untilToldTo(ctx)
+			})),
+			fx.Provide(func(lc fx.Lifecycle) lockfx.Store {
+				lc.Append(fx.StopHook(func() { j.add("store closes") }))
+				return newSpyStore(&j)
+			}, func(lc fx.Lifecycle) *DB { // built after the store, for fn alone
+				lc.Append(fx.StopHook(func() { j.add("db closes") }))
+				return newDB()
+			}))
+		must(t, app.Start(t.Context()))
+		synctest.Wait()
+		must(t, app.Stop(t.Context()))
+		j.expect(t, "acquire", "fn ends", "release", "db closes", "store closes")
+	})
+}
+
+// The stop ends the waiting at once: nobody is left in the way of others.
+func TestAStopWhileStandingBy(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		store := newSpyStore(new(journal))
+		first := newCandidate(store, untilToldTo)
+		must(t, first.app.Start(t.Context()))
+		synctest.Wait()
+		second, third := newCandidate(store, untilToldTo), campaigns(t, store, untilToldTo)
+		must(t, second.app.Start(t.Context()))
+		pass(time.Minute)
+		begun := time.Now()
+		must(t, second.app.Stop(t.Context()))
+		if took := time.Since(begun); took != 0 {
+			t.Errorf("the stop took %v", took)
+		}
+		second.journal.expect(t, "standing by", "stood down")
+		must(t, first.app.Stop(t.Context()))
+		leads(t, true, third)
+	})
+}
+
+// A stop between two terms does not wait for the next one.
+func TestAStopDuringAPause(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := newCandidate(fxlock.NewMemoryStore(), func() {}, fxlock.TermPause(time.Hour))
+		must(t, c.app.Start(t.Context()))
+		pass(time.Minute)
+		begun := time.Now()
+		must(t, c.app.Stop(t.Context()))
+		if took := time.Since(begun); took != 0 {
+			t.Errorf("the stop took %v", took)
+		}
+		c.journal.expect(t, "standing by", "elected", "term ended", "stood down")
+	})
+}
+
+// deafFn works on until it is let go.
+func deafFn(release <-chan struct{}) func(lockfx.Holder) error {
+	return func(lockfx.Holder) error {
+		<-release
+		return errBody
+	}
+}
+
+// fx has no time left for the lock's hook when fn does not heed the stop. The lease
+// is never released under fn, and not renewed any more either: others lead after it.
+// The next start waits until fn has returned.
+func TestCase_S05_AStopThatRunsOutOfTime(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var j journal
+		store, release := newSpyStore(&j), make(chan struct{})
+		deaf := newCandidate(store, deafFn(release))
+		must(t, deaf.app.Start(t.Context()))
+		other := campaigns(t, store, untilToldTo)
+		pass(time.Minute)
+
+		stop, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		wantIs(t, deaf.app.Stop(stop), context.DeadlineExceeded)
+		synctest.Wait()
+		wantText(t, deaf.hooks.err, `dispose "nightly": the body still runs under token`, "its lease is left to expire", "deadline exceeded")
+		leads(t, true, deaf) // of a lease that is still good
+		pass(ttl)
+		leads(t, false, deaf)
+		leads(t, true, other)
+		j.expect(t, "acquire", "acquire") // nothing was released under fn
+
+		deaf.start(t)
+		wantText(t, deaf.Check(t.Context()), `lead "nightly": a term of an earlier start still runs`)
+		must(t, other.app.Stop(t.Context()))
+		pass(time.Hour)
+		leads(t, false, deaf)
+		deaf.journal.expect(t, "standing by", "elected")
+
+		close(release)
+		pass(0)
+		deaf.journal.expect(t, "standing by", "elected",
+			"term ended: body-fault\n"+`hold "nightly": lease lost: disposed (token 946684800000000)`, "stood down",
+			"standing by", "elected", "term ended: body-fault")
+		noError(t, deaf.Check(t.Context()))
+	})
+}
+
+// When a start fails because its time is over, fx stops nothing: see [fxlock.Lead].
+// But the next start puts an end to the campaign.
+func TestCase_S04_AStartThatRunsOutOfTimeAfterTheCampaignBegan(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		slow := true
+		c := newCandidate(fxlock.NewMemoryStore(), untilToldTo, fx.Invoke(func(lc fx.Lifecycle, _ *fxlock.Leadership) {
+			lc.Append(fx.StartHook(func(ctx context.Context) error {
+				if slow {
+					<-ctx.Done()
+				}
+				return ctx.Err()
+			}))
+		}))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		wantIs(t, c.app.Start(ctx), context.DeadlineExceeded)
+		leads(t, true, c)
+		slow = false
+		c.start(t)
+		leads(t, true, c)
+		c.journal.expect(t, "standing by", "elected", "term ended: lock is disposed", "stood down", "standing by", "elected")
+	})
+}
+
+// A start that fails for another reason ends the campaign that had begun.
+func TestCase_S04_AFailedStartEndsTheCampaign(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		store := newSpyStore(new(journal))
+		c := newCandidate(store, untilToldTo, fx.Invoke(func(lc fx.Lifecycle, _ *fxlock.Leadership) {
+			lc.Append(fx.StartHook(func() error { return errStart }))
+		}))
+		wantIs(t, c.app.Start(t.Context()), errStart)
+		if !store.free() {
+			t.Error("the key is held after a failed start")
+		}
+		wantText(t, c.Check(t.Context()), "the campaign is over")
+	})
+}
+
+// An application can be started again and again; its tokens go on rising.
+func TestACampaignOfEachStart(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := newCandidate(fxlock.NewMemoryStore(), untilToldTo)
+		wantText(t, c.Check(t.Context()), `lead "nightly": the campaign has not begun`)
+		var last lockfx.Token
+		for range 3 {
+			must(t, c.app.Start(t.Context()))
+			leads(t, true, c)
+			noError(t, c.Check(t.Context()))
+			if c.Token() <= last {
+				t.Errorf("token %v after %v", c.Token(), last)
+			}
+			last = c.Token()
+			must(t, c.app.Stop(t.Context()))
+			leads(t, false, c)
+		}
+	})
+}
+
+// Trouble of an earlier start is none of the next one.
+func TestAStartForgetsEarlierTrouble(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		store := newFarStore()
+		holder := newLock(t, store)
+		if ok, err := holder.Acquire(t.Context()); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		c := newCandidate(store, func() { t.Error("it led") })
+		store.away.Store(true)
+		must(t, c.app.Start(t.Context()))
+		synctest.Wait()
+		wantIs(t, c.Check(t.Context()), errAway)
+		must(t, c.app.Stop(t.Context()))
+		store.away.Store(false)
+		c.start(t)
+		noError(t, c.Check(t.Context()))
+	})
+}
+
+// Whoever disposes of the lock by hand ends the campaign, also between two terms.
+func TestDisposeByHandEndsTheCampaign(t *testing.T) {
+	for name, fn := range map[string]any{"leading": untilToldTo, "pausing": func() {}} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				store := newSpyStore(new(journal))
+				c := campaigns(t, store, fn, fxlock.TermPause(time.Hour))
+				must(t, c.lock.Dispose(t.Context()))
+				synctest.Wait()
+				leads(t, false, c)
+				if all := c.journal.all(); all[len(all)-1] != "stood down" || !store.free() {
+					t.Errorf("what happened: %q, free %v", all, store.free())
+				}
+				wantText(t, c.Check(t.Context()), "the campaign is over")
+			})
+		})
+	}
+}
+
+// Nobody else hears of what a term ended with. What fn says at the stop is told too,
+// if it is more than that it was told to stop.
+func TestErrorsOfTermsAreLogged(t *testing.T) {
+	for name, tt := range map[string]struct {
+		fn   any
+		opt  any
+		want string
+	}{
+		"good":        {func(ctx context.Context) { <-ctx.Done() }, nil, ""},
+		"cancelled":   {func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, nil, ""},
+		"told why":    {untilToldTo, nil, ""},
+		"fails after": {func(ctx context.Context) error { <-ctx.Done(); return errBody }, nil, "term failed led_for: body-fault"},
+		"fails":       {func() error { return errBody }, nil, "term failed led_for standing_by_in: body-fault"},
+		"no term": {
+			func() {}, fxlock.If(func() (bool, error) { return false, errBody }),
+			`campaign failed standing_by_in: run "nightly": ask the condition: body-fault`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				core, logs := observer.New(zapcore.WarnLevel)
+				c := newCandidate(fxlock.NewMemoryStore(), tt.fn, fxlock.WithLogger(zap.New(core)), tt.opt)
+				must(t, c.app.Start(t.Context()))
+				pass(time.Millisecond)
+				must(t, c.app.Stop(t.Context()))
+				got := ""
+				for _, line := range logs.All() {
+					fields := line.ContextMap()
+					got += line.Message
+					for _, name := range []string{"led_for", "standing_by_in"} {
+						if _, ok := fields[name]; ok {
+							got += " " + name
+						}
+					}
+					got += fmt.Sprintf(": %v", fields["error"])
+					if fields["lock"] != key || fields["key"] != key || line.LoggerName != "fxlock" {
+						t.Errorf("the line is %+v", line)
+					}
+				}
+				if got != tt.want {
+					t.Errorf("logged %q, want %q", got, tt.want)
+				}
+			})
+		})
+	}
+}

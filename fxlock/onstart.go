@@ -1,0 +1,117 @@
+package fxlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"go.uber.org/fx"
+
+	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock/internal/annotated"
+	"github.com/lockfx/lockfx/internal/waiting"
+)
+
+// OnStart runs fn under the lock while the application starts, such as a migration
+// that one replica runs while the others wait for it. A fault fails the start with
+// its cause, and the lock is released whatever happened. [If] tells whether the work
+// is still needed: a run that it skips is no fault.
+//
+// It waits for the lock for as long as the context of the start lasts, less a
+// twentieth of that, a second at most, so that the start can say what was in the
+// way; or as [Wait] says. fx.StartTimeout must leave time for the work of the others
+// as well. fn's context ends with that of the start. A fn that does not heed it
+// keeps its lease until it returns, even though the start has failed by then.
+//
+// M is a marker type of the application's own, and M is in the graph: what takes an
+// M has its OnStart hooks after the work.
+//
+//	type Migrated struct{}
+//
+//	fxlock.Module("migrations", fxlock.OnStart[Migrated](migrate, fxlock.If(pending)))
+//	func NewServer(lc fx.Lifecycle, _ Migrated) *Server // its OnStart follows migrate
+//
+// CONSTRUCTORS STILL RUN FIRST: fx builds everything before it starts anything, so
+// the constructor of what takes an M must not rely on the work yet. The work runs
+// even if nobody takes M. A test that supplies its own, fx.Replace(Migrated{}), keeps
+// it from running.
+//
+// fn takes dig parameters of any kind, as for [Body], and returns nothing or an
+// error. It runs at every start of the application.
+func OnStart[M any](fn any, opts ...RunOption) Option {
+	run, err := newRunSettings(append([]RunOption{WaitForever(), SkipIsOK()}, opts...))
+	marker := reflect.TypeFor[M]()
+	title := fmt.Sprintf("OnStart[%v]", marker)
+	b := plainBody[onStartOf[M]](title, fn, run, callSite())
+	b.purpose = asOnStart{marker}
+	b.text = bodyText(title, fn, opts)
+	if marker.Name() == "" || marker.PkgPath() == "" || marker.Kind() == reflect.Interface {
+		err = errors.Join(err, fmt.Errorf("%w: %v must be a marker type of your own, such as: type Migrated struct{}", lockfx.ErrConfig, marker))
+	}
+	return b.option(err)
+}
+
+// onStartOf is the func type of the work behind an M.
+type onStartOf[M any] func(context.Context) error
+
+// plainBody is a body for an F of ours, which takes the context and returns an error.
+func plainBody[F any](title string, fn any, run runSettings, pc uintptr) *body {
+	return &body{
+		f: reflect.TypeFor[F](), fn: returningError(reflect.ValueOf(fn)), run: run, pc: pc,
+		title: "fxlock." + title, results: "nothing or an error",
+	}
+}
+
+// returningError makes a function that returns nothing return an error.
+func returningError(fn reflect.Value) reflect.Value {
+	if fn.Kind() != reflect.Func || fn.IsNil() || fn.Type().NumOut() != 0 {
+		return fn
+	}
+	in := make([]reflect.Type, fn.Type().NumIn())
+	for i := range in {
+		in[i] = fn.Type().In(i)
+	}
+	t := reflect.FuncOf(in, []reflect.Type{errorType}, fn.Type().IsVariadic())
+	return reflect.MakeFunc(t, func(args []reflect.Value) []reflect.Value {
+		if t.IsVariadic() {
+			fn.CallSlice(args)
+		} else {
+			fn.Call(args)
+		}
+		return []reflect.Value{reflect.Zero(errorType)}
+	})
+}
+
+// asOnStart runs the body in a start hook, and provides the marker.
+type asOnStart struct{ marker reflect.Type }
+
+func (p asOnStart) provide(b *body, s *settings) []any {
+	return []any{annotated.Located(b.fromBound(s, p.marker, func(bound *boundBody, lc fx.Lifecycle) reflect.Value {
+		lc.Append(fx.StartHook(func(ctx context.Context) error {
+			if err := bound.callPlain(ctx, withinStart(ctx, bound.run), nil); err != nil {
+				return fmt.Errorf("%s of lock %q: %w", b.text, s.name, err)
+			}
+			return nil
+		}))
+		return reflect.Zero(p.marker)
+	}), b.pc)}
+}
+
+func (p asOnStart) gives(*body, *settings) (reflect.Type, string) { return p.marker, "" }
+
+func (asOnStart) forced() bool { return true }
+
+// maxSpare is the time that the waiting leaves of a start at most.
+const maxSpare = time.Second
+
+// withinStart limits a wait without a limit to the context of the start. It ends a
+// little earlier: of a start whose context has ended fx says nothing but that.
+func withinStart(ctx context.Context, run runSettings) runSettings {
+	end, limited := ctx.Deadline()
+	if left := time.Until(end); limited && left > 0 && run.wait.value == waiting.Forever {
+		run.wait.set(left - min(left/20, maxSpare))
+	}
+	return run
+}

@@ -1,0 +1,67 @@
+package lifecycle
+
+import (
+	"context"
+	"time"
+
+	"github.com/lockfx/lockfx"
+)
+
+// Terms are what one run asks for beyond the configuration.
+type Terms struct {
+	// Within ends the attempt to acquire, and not the hold. Nil bounds nothing.
+	Within context.Context
+	// Hush keeps an attempt that ends like this from being announced: the caller
+	// tries again and again, and has told it once.
+	Hush lockfx.EventKind
+	// Note goes into the events of the attempt and of the hold.
+	Note string
+	// MinHold is as if [Hold.KeepFor] was called at once.
+	MinHold time.Duration
+	// MaxHold ends the hold that long after its request left. 0 is no limit.
+	MaxHold time.Duration
+}
+
+// bound ends the request of h, as long as it is under way, when the terms say so.
+// stop must be called.
+func (m *Machine) bound(h *Hold) (stop func() bool) {
+	within := h.terms.Within
+	if within == nil {
+		return func() bool { return false }
+	}
+	return context.AfterFunc(within, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.pending == h {
+			h.cancel(context.Cause(within))
+		}
+	})
+}
+
+// deadlineFrom returns the instant from which the lease that was asked for at asked
+// is not trusted any more: the end of the lease, or of the longest hold.
+func (h *Hold) deadlineFrom(asked time.Time) time.Time {
+	deadline := deadlineOf(asked, h.m.cfg.TTL)
+	if end, limited := h.end(); limited && end.Before(deadline) {
+		return end
+	}
+	return deadline
+}
+
+// end returns the instant at which MaxHold is over, if there is a limit.
+func (h *Hold) end() (time.Time, bool) {
+	return h.since.Add(h.terms.MaxHold), h.terms.MaxHold > 0
+}
+
+// KeepFor keeps the key from everybody for d from when it was asked for, even if the
+// body is done earlier: the lease is then set to the rest instead of being released.
+// It may be called by the body alone.
+func (h *Hold) KeepFor(d time.Duration) { h.terms.MinHold = d }
+
+// owed returns for how long the key must still be kept from everybody.
+func (h *Hold) owed() time.Duration {
+	if h.terms.MinHold == 0 {
+		return 0
+	}
+	return max(h.terms.MinHold-h.m.cfg.Clock.Now().Sub(h.since), 0)
+}

@@ -1,0 +1,121 @@
+package waiting
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/internal/lifecycle"
+)
+
+// Forever is the limit of a caller that waits until its context ends.
+const Forever time.Duration = -1
+
+// Line is where the callers of one lock wait. It is safe for concurrent use.
+type Line struct {
+	turn *semaphore.Weighted // first come, first served; a try never overtakes
+}
+
+// NewLine returns an empty line.
+func NewLine() *Line { return &Line{semaphore.NewWeighted(1)} }
+
+// Request is what a caller asks for.
+type Request struct {
+	Machine *lifecycle.Machine
+	// Limit is how long to wait: 0 is one try, and Forever no limit but the context.
+	Limit time.Duration
+	Terms lifecycle.Terms
+	// Gate, if there is one, is passed before the store is asked, by the head of the
+	// line alone. A limit of 0 is one attempt; otherwise it waits until ctx ends. It
+	// says something for the log. leave is called when the run is over.
+	Gate func(ctx context.Context, limit time.Duration) (leave func() error, note string, err error)
+}
+
+// Body is what a run does under its hold.
+type Body = func(context.Context, *lifecycle.Hold) error
+
+// Idle reports whether nobody is in the line.
+func (l *Line) Idle() bool {
+	if !l.turn.TryAcquire(1) {
+		return false
+	}
+	l.turn.Release(1)
+	return true
+}
+
+// Run runs body under r.Machine once it is the caller's turn and the key is to be
+// had. Without waiting it fails at once with Self true while the line is not
+// empty. Otherwise it waits for at most r.Limit; the error then matches
+// [lockfx.ErrTimeout] and says what was in the way. The limit is over when body
+// begins. Waiting ends at once with ctx and with the disposal of the machine.
+func (l *Line) Run(ctx context.Context, r Request, body Body) error {
+	if r.Limit == 0 {
+		return l.try(ctx, r, body)
+	}
+	w := &waiter{Request: r, began: time.Now()}
+	wait, cancel := w.bound(ctx)
+	defer cancel()
+	if !l.turn.TryAcquire(1) {
+		w.last = r.busy()
+		if l.turn.Acquire(wait, 1) != nil {
+			return w.gaveUp(wait, w.last)
+		}
+	}
+	defer l.turn.Release(1)
+	leave, err := w.enter(wait, w.left())
+	if err != nil {
+		return w.gaveUp(wait, err)
+	}
+	return leave.after(func() error { return w.run(ctx, wait, body) })
+}
+
+// try is Run without waiting.
+func (l *Line) try(ctx context.Context, r Request, body Body) error {
+	switch {
+	case l.turn.TryAcquire(1):
+		defer l.turn.Release(1)
+	case r.Machine.Disposed():
+		return r.Machine.RunOn(ctx, r.Terms, body) // which says so
+	default:
+		return r.busy()
+	}
+	leave, err := r.enter(ctx, 0)
+	if err != nil {
+		return err
+	}
+	return leave.after(func() error { return r.Machine.RunOn(ctx, r.Terms, body) })
+}
+
+// busy says that somebody else of this process is in the way.
+func (r *Request) busy() error {
+	return &lockfx.NotAcquiredError{Key: r.Machine.Key(), Self: true}
+}
+
+// leaving leaves a gate; it is nil where there is none.
+type leaving func() error
+
+// enter passes the gate, if there is one.
+func (r *Request) enter(ctx context.Context, limit time.Duration) (leaving, error) {
+	if r.Gate == nil {
+		return nil, nil
+	}
+	leave, note, err := r.Gate(ctx, limit)
+	r.Terms.Note = note
+	return leave, err
+}
+
+// after leaves after run, however that ends.
+func (leave leaving) after(run func() error) (err error) {
+	if leave == nil {
+		return run()
+	}
+	defer func() {
+		if left := leave(); left != nil {
+			err = errors.Join(err, left)
+		}
+	}()
+	return run()
+}

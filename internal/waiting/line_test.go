@@ -1,0 +1,264 @@
+package waiting_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/internal/lifecycle"
+	"github.com/lockfx/lockfx/internal/waiting"
+)
+
+func TestCallersAreServedInTheOrderInWhichTheyCame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcess(t, newSpy())
+		release := p.hold(t)
+		var served []int
+		var calls []<-chan ended
+		for i := range 20 {
+			ctx, leave := context.WithCancel(background)
+			defer leave()
+			calls = append(calls, spawn(func() error {
+				return p.run(ctx, waiting.Forever, func(context.Context, *lifecycle.Hold) error {
+					served = append(served, i)
+					return nil
+				})
+			}))
+			if i%3 == 2 {
+				leave()
+				wantNow(t, calls[i], context.Canceled)
+			}
+		}
+		release()
+		for i, call := range calls {
+			if i%3 != 2 {
+				wantNow(t, call)
+			}
+		}
+		if want := []int{0, 1, 3, 4, 6, 7, 9, 10, 12, 13, 15, 16, 18, 19}; !slices.Equal(served, want) {
+			t.Errorf("served were %v, want those who stayed: %v", served, want)
+		}
+	})
+}
+
+func TestATryNeverOvertakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newSpy()
+		release := newProcess(t, store).hold(t)
+		p := newProcess(t, store)
+		waiter := spawn(func() error { return p.run(background, waiting.Forever, nothing) })
+		if p.line.Idle() || p.State() != lockfx.Idle {
+			t.Errorf("the line is idle: %v; the lock is %v: the waiter is between two attempts", p.line.Idle(), p.State())
+		}
+		asked := len(store.asked("acquire", time.Time{}))
+		var refusal *lockfx.NotAcquiredError
+		if err := p.run(background, 0, nothing); !errors.As(err, &refusal) || !refusal.Self || refusal.Key != key {
+			t.Errorf("err = %v", err)
+		}
+		if n := len(store.asked("acquire", time.Time{})); n != asked {
+			t.Errorf("the store was asked %d times by a try that is not its turn", n-asked)
+		}
+		release()
+		wantNow(t, waiter)
+		if !p.line.Idle() {
+			t.Error("the line is not idle in the end")
+		}
+		wantIs(t, p.run(background, 0, nothing))
+	})
+}
+
+func TestDisposalIsToldToATryThatIsNotItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcess(t, newSpy())
+		release := p.hold(t)
+		disposed := spawn(func() error { return p.Dispose(background) })
+		wantIs(t, p.run(background, 0, nothing), lockfx.ErrDisposed)
+		wantIs(t, p.run(background, time.Hour, nothing), lockfx.ErrDisposed)
+		release()
+		wantNow(t, disposed)
+		wantIs(t, p.run(background, time.Hour, nothing), lockfx.ErrDisposed)
+	})
+}
+
+// A waiter that leaves has left: the others neither wait for it nor for its turn.
+func TestWhoeverLeavesHasLeft(t *testing.T) {
+	for name, end := range map[string]func(leave context.CancelFunc, p *process) error{
+		"cancelled": func(leave context.CancelFunc, _ *process) error { leave(); return context.Canceled },
+		"the limit": func(context.CancelFunc, *process) error { time.Sleep(time.Minute); return lockfx.ErrTimeout },
+		"disposed": func(_ context.CancelFunc, p *process) error {
+			go func() { _ = p.Dispose(background) }()
+			return lockfx.ErrDisposed
+		},
+	} {
+		for _, place := range []string{"head", "line"} {
+			t.Run(name+" at the "+place, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					store := newSpy()
+					release := newProcess(t, store).hold(t)
+					defer release()
+					p := newProcess(t, store)
+					ctx, leave := context.WithCancel(background)
+					defer leave()
+					stays, goes := background, ctx
+					if place == "head" {
+						stays, goes = ctx, background
+					}
+					first := spawn(func() error { return p.run(stays, limitFor(place == "head"), nothing) })
+					second := spawn(func() error { return p.run(goes, limitFor(place == "line"), nothing) })
+					leaver, stayer := first, second
+					if place == "line" {
+						leaver, stayer = second, first
+					}
+					waits(t, leaver)
+					want := end(leave, p)
+					wantNow(t, leaver, want, lockfx.ErrNotAcquired)
+					if want == lockfx.ErrDisposed { //nolint:errorlint // made for this comparison
+						wantNow(t, stayer, lockfx.ErrDisposed)
+						if n := store.watching(); n != 0 {
+							t.Errorf("%d watches are left", n)
+						}
+						return
+					}
+					waits(t, stayer)
+					if n := store.watching(); n != 1 {
+						t.Errorf("%d watches, want that of the one who stays", n)
+					}
+					release()
+					wantNow(t, stayer)
+					if n := store.watching(); n != 0 || !p.line.Idle() {
+						t.Errorf("%d watches are left; the line is idle: %v", n, p.line.Idle())
+					}
+				})
+			})
+		}
+	}
+}
+
+// limitFor is a limit that ends, or none.
+func limitFor(ends bool) time.Duration {
+	if ends {
+		return time.Minute
+	}
+	return waiting.Forever
+}
+
+func TestEveryWayOutOfABodyGivesTheTurnAway(t *testing.T) {
+	failure := errors.New("failure")
+	for name, body := range map[string]func() error{
+		"a return": func() error { return nil },
+		"an error": func() error { return failure },
+		"a panic":  func() error { panic(failure) },
+		"an exit":  func() error { runtime.Goexit(); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := newSpy()
+				release := newProcess(t, store).hold(t)
+				p := newProcess(t, store)
+				var left []string
+				gated := waiting.Request{Machine: p.Machine, Limit: waiting.Forever, Gate: func(context.Context, time.Duration) (func() error, string, error) {
+					return func() error { left = append(left, "left"); return nil }, "", nil
+				}}
+				first := spawn(func() error {
+					return p.line.Run(background, gated, func(context.Context, *lifecycle.Hold) error { return body() })
+				})
+				second := spawn(func() error { return p.run(background, waiting.Forever, nothing) })
+				release()
+				e := <-first
+				if wantErr := name == "an error"; errors.Is(e.err, failure) != wantErr || (e.panicked == any(failure)) != (name == "a panic") || e.exited != (name == "an exit") {
+					t.Errorf("it ended with %+v", e)
+				}
+				wantNow(t, second)
+				if len(left) != 1 || store.watching() != 0 {
+					t.Errorf("the gate was left %d times, and %d watches are left", len(left), store.watching())
+				}
+			})
+		})
+	}
+}
+
+func TestAGateStandsBetweenTheLineAndTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newSpy()
+		p := newProcess(t, store)
+		var steps []string
+		var mu sync.Mutex
+		step := func(s string) { mu.Lock(); defer mu.Unlock(); steps = append(steps, s) }
+		store.acquires(func(context.Context) error { step("store"); return nil })
+		open := make(chan struct{})
+		leaving := errors.New("could not leave")
+		request := func(limit time.Duration) waiting.Request {
+			return waiting.Request{Machine: p.Machine, Limit: limit, Gate: func(ctx context.Context, limit time.Duration) (func() error, string, error) {
+				step("gate " + limit.String())
+				select {
+				case <-open:
+				case <-ctx.Done():
+				}
+				return func() error { step("leave"); return leaving }, "by the gate", nil
+			}}
+		}
+		body := func(context.Context, *lifecycle.Hold) error { step("body"); return errDown }
+		first := spawn(func() error { return p.line.Run(background, request(waiting.Forever), body) })
+		time.Sleep(time.Second)
+		second := spawn(func() error { return p.line.Run(background, request(time.Hour), body) })
+		time.Sleep(time.Second)
+		close(open)
+		wantNow(t, first, errDown, leaving)
+		wantNow(t, second, errDown, leaving)
+		wantIs(t, p.line.Run(background, request(0), body), errDown, leaving)
+		want := "gate -1ns, store, body, leave, gate 59m59s, store, body, leave, gate 0s, store, body, leave"
+		if got := strings.Join(steps, ", "); got != want {
+			t.Errorf("steps:\n got %s\nwant %s", got, want)
+		}
+		synctest.Wait()
+		for _, e := range p.events {
+			if e.Note != "by the gate" {
+				t.Errorf("%v notes %q", e.Kind, e.Note)
+			}
+		}
+	})
+}
+
+func TestAGateThatIsShutEndsTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newSpy()
+		p := newProcess(t, store)
+		held := &lockfx.NotAcquiredError{Key: key, HeldBy: "another here"}
+		request := func(limit time.Duration) waiting.Request {
+			return waiting.Request{Machine: p.Machine, Limit: limit, Gate: func(ctx context.Context, limit time.Duration) (func() error, string, error) {
+				if limit != 0 {
+					<-ctx.Done()
+				}
+				return nil, "", held
+			}}
+		}
+		began := time.Now()
+		if err := p.line.Run(background, request(0), nothing); err != error(held) { //nolint:errorlint // it comes back as it is
+			t.Errorf("err = %v", err)
+		}
+		wantIs(t, p.line.Run(background, request(time.Minute), nothing), lockfx.ErrTimeout, held)
+		if passed := time.Since(began); passed != time.Minute {
+			t.Errorf("%v passed", passed)
+		}
+		ctx, cancel := context.WithCancelCause(background)
+		waiter := spawn(func() error { return p.line.Run(ctx, request(waiting.Forever), nothing) })
+		cancel(errDown)
+		wantNow(t, waiter, context.Canceled, errDown, held)
+		broken := waiting.Request{Machine: p.Machine, Limit: waiting.Forever, Gate: func(context.Context, time.Duration) (func() error, string, error) {
+			return nil, "", errDown
+		}}
+		if err := p.line.Run(background, broken, nothing); err != errDown { //nolint:errorlint // it comes back as it is
+			t.Errorf("err = %v", err)
+		}
+		if n := len(store.asked("acquire", began)); n != 0 || !p.line.Idle() {
+			t.Errorf("the store was asked %d times; the line is idle: %v", n, p.line.Idle())
+		}
+	})
+}
