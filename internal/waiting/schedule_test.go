@@ -132,6 +132,7 @@ func (p *replica) act(random *rand.Rand) {
 			return p.line.Run(ctx, r, func(ctx context.Context, h *lifecycle.Hold) error {
 				p.w.begin(c, h)
 				defer p.w.finish(c)
+				defer p.w.cancelled(ctx)
 				return work(ctx, p.w.pace, random)
 			})
 		})

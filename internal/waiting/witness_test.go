@@ -94,6 +94,17 @@ func (w *witness) begin(c *caller, h *lifecycle.Hold) {
 	}
 }
 
+// cancelled is called at the end of a body. The limit of the waiting is no reason to end
+// its context.
+func (w *witness) cancelled(ctx context.Context) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	cause := context.Cause(ctx)
+	if ctx.Err() != nil && !errors.Is(cause, context.Canceled) && !errors.Is(cause, lockfx.ErrLost) && !errors.Is(cause, lockfx.ErrDisposed) {
+		w.fault("a body was cancelled: %v", cause)
+	}
+}
+
 // finish is called when the body of c ends, in whatever way.
 func (w *witness) finish(c *caller) { w.mu.Lock(); defer w.mu.Unlock(); c.done = true }
 
