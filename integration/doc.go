@@ -7,4 +7,5 @@
 //	crash         acquires in another process and kills that process
 //	redisserver   Redis in the shapes that the tests need; likewise for other engines
 //	redis         the tests over Redis; likewise for other engines
+//	waiting       what waiting and leading cost over all of them
 package integration

@@ -15,7 +15,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
 status=0
-for module in . torture; do
+for module in . integration; do
   [[ -f $module/go.mod ]] || continue
   (cd "$module" && go test -p=1 -count=1 -timeout=60m -tags=torture -run="^TestGate${1:-}" -v ./...) 2>&1 |
     tee -a "$log" || status=1
