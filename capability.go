@@ -11,7 +11,8 @@ type Watcher interface {
 	// may be spurious, but none is missed after Watch has returned. A closed
 	// channel means that the watch is lost: poll, then watch again. The end of a
 	// lease by expiry need not signal, so a waiter also tries again after
-	// [Grant.RetryAfter]. The order is always: Acquire, Watch, Acquire, wait.
+	// [Grant.RetryAfter]. A renewal that shortens a lease should signal: the time that
+	// waiters were told is then too long. The order is always: Acquire, Watch, Acquire, wait.
 	//
 	// ctx bounds the call, not the watch. stop ends the watch, may be called more
 	// than once, and must be called.
