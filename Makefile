@@ -6,7 +6,7 @@ EACH := SKIP_MODULES=tools scripts/each-module.sh
 # The race detector needs a C compiler. RACE= turns it off.
 RACE ?= -race
 
-.PHONY: help build test check bench torture fmt
+.PHONY: help build test test-modules test-servers check bench torture fmt
 .PHONY: vet staticcheck gofumpt golangci-lint tidy coverage cross consumer
 
 help: ## list the targets
@@ -17,7 +17,12 @@ build: ## compile every module
 
 test: ## run all tests: under the race detector, but for those over real servers
 	scripts/install-servers.sh
-	SKIP_MODULES="tools integration" scripts/each-module.sh go test $(RACE) ./...
+	@$(MAKE) --no-print-directory --keep-going test-modules test-servers
+
+test-modules: ## test: every module that needs no server
+	SKIP_MODULES="tools integration" $(CURDIR)/scripts/each-module.sh go test $(RACE) ./...
+
+test-servers: ## test: the stores, and waiting and leading, over real servers
 	cd integration && go test -count=1 -p 1 ./...
 
 check: ## run every check below, and report all faults of all of them

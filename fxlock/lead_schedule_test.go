@@ -3,7 +3,9 @@ package fxlock_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -166,19 +168,27 @@ func (s *schedule) elected(token lockfx.Token) {
 	s.look()
 }
 
-// look counts those who take themselves for the leader at this instant.
+// look counts those who take themselves for the leader at this instant. One may hand
+// over to another between two looks, in no time at all: two lead only if the first
+// still leads the same term when the second was seen.
 func (s *schedule) look() (leaders int) {
 	s.looks.Add(1)
-	var who []string
+	terms := map[int]lockfx.Token{}
 	for i, r := range s.replicas {
-		if r.leads() {
-			who = append(who, fmt.Sprint(i))
+		if token := r.Token(); r.leads() {
+			terms[i] = token
 		}
 	}
-	if len(who) > 1 {
-		s.fault("at %v the replicas %s lead", time.Now().Format("04:05.000"), strings.Join(who, ", "))
+	if len(terms) < 2 {
+		return len(terms)
 	}
-	return len(who)
+	maps.DeleteFunc(terms, func(i int, token lockfx.Token) bool {
+		return !s.replicas[i].leads() || s.replicas[i].Token() != token
+	})
+	if len(terms) > 1 {
+		s.fault("at %v the replicas %v lead", time.Now().Format("04:05.000"), slices.Sorted(maps.Keys(terms)))
+	}
+	return len(terms)
 }
 
 // disturb does something to a replica.
