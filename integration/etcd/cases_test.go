@@ -166,13 +166,10 @@ func TestCase_A05_AnOutageIsNoRefusal(t *testing.T) {
 
 func TestCase_A06_AnExpiredLeaseIsTakenInOneCall(t *testing.T) {
 	e := one(t)
-	first := granted(t, e.store(t), key, time.Second)
-	freed, stop, err := e.store(t).Watch(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stop()
-	<-freed // the end of a lease wakes as well
+	s := e.store(t)
+	ended := watched(t, s, key)
+	first := granted(t, s, key, time.Second)
+	wakes(t, ended) // the end of a lease wakes as well
 	if next := granted(t, e.store(t), key, time.Second); next <= first {
 		t.Errorf("token %v after %v", next, first)
 	}

@@ -19,6 +19,15 @@ func watched(t testing.TB, s *etcdstore.Store, key string) <-chan struct{} {
 	return freed
 }
 
+func wakes(t testing.TB, freed <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-freed:
+	case <-time.After(30 * time.Second):
+		t.Fatal("not woken in 30 s")
+	}
+}
+
 func TestOneStreamServesAllWhoWait(t *testing.T) {
 	e := one(t)
 	s, w := e.wired(t)
@@ -34,11 +43,7 @@ func TestOneStreamServesAllWhoWait(t *testing.T) {
 	})
 	release(t, other, key, token, true)
 	for _, freed := range all {
-		select {
-		case <-freed:
-		case <-time.After(10 * time.Second):
-			t.Fatal("a waiter was not woken")
-		}
+		wakes(t, freed)
 	}
 }
 
@@ -57,11 +62,7 @@ func TestAWatchGoesOnOverANewConnection(t *testing.T) {
 	}
 	release(t, direct, key, token, true) // while nobody listens
 	heal()
-	select {
-	case <-freed: // woken, or told that the watch is lost
-	case <-time.After(30 * time.Second):
-		t.Fatal("a release during the outage was missed")
-	}
+	wakes(t, freed) // or it is told that the watch is lost
 }
 
 // What happened while the connection was broken may be forgotten by then: the watch is
@@ -97,11 +98,7 @@ func TestAWatchAcrossForgottenHistoryIsLost(t *testing.T) {
 	}
 	watchedAgain := watched(t, s, key)
 	release(t, s, key, granted(t, s, key, time.Minute), true)
-	select {
-	case <-watchedAgain:
-	case <-time.After(10 * time.Second):
-		t.Fatal("the next watch was not woken")
-	}
+	wakes(t, watchedAgain)
 }
 
 func TestAWatchEndsWithItsStore(t *testing.T) {
