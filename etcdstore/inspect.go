@@ -65,12 +65,13 @@ func (s *Store) Break(ctx context.Context, key string) (bool, error) {
 	return true, nil
 }
 
-// Close ends the store's watch, which closes the channels of those who still watch,
-// gives back the leases of its pool, and waits until nothing of the store is under
+// Close ends the store's streams, which closes the channels of those who still watch,
+// gives back the leases that it kept, and waits until nothing of the store is under
 // way. It does not close the client, and leaves held keys alone. If ctx ends first,
 // the error matches its cause. A closed store can be used again.
 func (s *Store) Close(ctx context.Context) error {
 	s.hub.close()
+	s.keeper.close()
 	s.discardAll(s.pool.close())
 	return s.tasks.wait(ctx)
 }

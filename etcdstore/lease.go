@@ -101,22 +101,9 @@ type kept struct {
 
 func (s *Store) keepAlive(ctx context.Context, id clientv3.LeaseID) kept {
 	k, _, err := persist(ctx, func(ctx context.Context) (kept, error) {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		k := kept{asked: time.Now()}
-		stream, err := s.leases.LeaseKeepAlive(ctx)
-		if err != nil {
-			return k, err
-		}
-		if err := stream.Send(&pb.LeaseKeepAliveRequest{ID: int64(id)}); err != nil {
-			return k, err
-		}
-		answer, err := stream.Recv()
-		if err != nil {
-			return k, err
-		}
-		k.seconds = answer.TTL
-		return k, nil
+		asked := time.Now()
+		seconds, err := s.keeper.keep(ctx, id)
+		return kept{seconds: seconds, asked: asked}, err
 	})
 	if err == nil && k.seconds <= 0 {
 		err = rpctypes.ErrLeaseNotFound

@@ -30,10 +30,11 @@ type Store struct {
 	// minimum is the shortest ttl of this cluster, in seconds, as far as it was met.
 	minimum atomic.Int64
 
-	tasks tasks
-	holds holds
-	pool  pool
-	hub   hub
+	tasks  tasks
+	keeper keeper
+	holds  holds
+	pool   pool
+	hub    hub
 }
 
 var _ lockfx.Store = (*Store)(nil)
@@ -52,7 +53,10 @@ func New(client *clientv3.Client, opts ...Option) (*Store, error) {
 	}
 	s := &Store{client: client, leases: pb.NewLeaseClient(client.ActiveConnection()), prefix: settings.prefix}
 	s.pool.ahead = settings.pool
-	s.hub = hub{tasks: &s.tasks, open: s.watchEnds}
+	s.keeper.tasks, s.keeper.open = &s.tasks, func(ctx context.Context) (pb.Lease_LeaseKeepAliveClient, error) {
+		return s.leases.LeaseKeepAlive(ctx)
+	}
+	s.hub.tasks, s.hub.open = &s.tasks, s.watchEnds
 	return s, nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 
 	"github.com/lockfx/lockfx/etcdstore"
 )
@@ -32,7 +31,8 @@ func TestARoleOnThePrefixIsEnough(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	client, err := clientv3.New(clientv3.Config{Endpoints: e.cluster.Addrs(), Username: "app", Password: "secret", Logger: zap.NewNop()})
+	w := &wire{}
+	client, err := w.dial(clientv3.Config{Endpoints: e.cluster.Addrs(), Username: "app", Password: "secret"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,6 +53,18 @@ func TestARoleOnThePrefixIsEnough(t *testing.T) {
 	granted(t, s, key, time.Minute)
 	if ok, err := s.Break(t.Context(), key); !ok || err != nil {
 		t.Error(ok, err)
+	}
+
+	// Checking a password takes etcd longer than all the rest.
+	seen := w.counted(func() {
+		for range 10 {
+			token := granted(t, s, key, time.Minute)
+			renew(t, s, key, token, time.Minute, true)
+			release(t, s, key, token, true)
+		}
+	})
+	if seen["LeaseKeepAlive"] < 10 || seen["Authenticate"] > 0 {
+		t.Errorf("%v; want no authentication for a request", seen)
 	}
 
 	stranger, err := etcdstore.New(client, etcdstore.WithPrefix("elsewhere/"))

@@ -48,9 +48,20 @@ func (w *wire) through(hook func(ctx context.Context, method string, send func(c
 	w.hook = hook
 }
 
+// spoken is a stream whose requests are seen.
+type spoken struct {
+	grpc.ClientStream
+	seen func()
+}
+
+func (s *spoken) SendMsg(m any) error {
+	s.seen()
+	return s.ClientStream.SendMsg(m)
+}
+
 // dial returns a client whose requests w sees.
-func (w *wire) dial(addrs ...string) (*clientv3.Client, error) {
-	return clientv3.New(clientv3.Config{Endpoints: addrs, Logger: zap.NewNop(), DialOptions: []grpc.DialOption{
+func (w *wire) dial(c clientv3.Config) (*clientv3.Client, error) {
+	c.Logger, c.DialOptions = zap.NewNop(), []grpc.DialOption{
 		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 			send := func(ctx context.Context) error { return invoke(ctx, method, req, reply, cc, opts...) }
 			if hook := w.seen(method); hook != nil {
@@ -59,10 +70,15 @@ func (w *wire) dial(addrs ...string) (*clientv3.Client, error) {
 			return send(ctx)
 		}),
 		grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+			stream, err := open(ctx, desc, cc, method, opts...)
+			if path.Base(method) == "LeaseKeepAlive" { // one stream, many requests
+				return &spoken{stream, func() { w.seen(method) }}, err
+			}
 			w.seen(method)
-			return open(ctx, desc, cc, method, opts...)
+			return stream, err
 		}),
-	}})
+	}
+	return clientv3.New(c)
 }
 
 // wired opens a store whose requests are seen.
@@ -73,7 +89,7 @@ func (e *engine) wired(t testing.TB) (*etcdstore.Store, *wire) {
 	for _, p := range e.proxies {
 		addrs = append(addrs, p.Addr())
 	}
-	client, err := w.dial(addrs...)
+	client, err := w.dial(clientv3.Config{Endpoints: addrs})
 	if err != nil {
 		t.Fatal(err)
 	}
