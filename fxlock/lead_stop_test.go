@@ -3,6 +3,7 @@ package fxlock_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -171,6 +172,28 @@ func TestCase_S05_AStopThatRunsOutOfTime(t *testing.T) {
 	})
 }
 
+// A start that had to wait for an earlier term is in good order afterwards, even before
+// it has asked the store anything.
+func TestTheTroubleOfAnEarlierTermEndsWithIt(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var no atomic.Bool
+		c := newCandidate(fxlock.NewMemoryStore(), deafFn(release), fxlock.If(func() bool { return !no.Load() }))
+		must(t, c.app.Start(t.Context()))
+		synctest.Wait()
+		stop, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		wantIs(t, c.app.Stop(stop), context.DeadlineExceeded)
+		synctest.Wait()
+		no.Store(true)
+		c.start(t)
+		wantText(t, c.Check(t.Context()), "a term of an earlier start still runs")
+		close(release)
+		synctest.Wait()
+		noError(t, c.Check(t.Context()))
+	})
+}
+
 // When a start fails because its time is over, fx stops nothing: see [fxlock.Lead].
 // But the next start puts an end to the campaign.
 func TestCase_S04_AStartThatRunsOutOfTimeAfterTheCampaignBegan(t *testing.T) {
@@ -238,15 +261,17 @@ func TestAStartForgetsEarlierTrouble(t *testing.T) {
 		if ok, err := holder.Acquire(t.Context()); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		c := newCandidate(store, func() { t.Error("it led") })
+		var no atomic.Bool
+		c := newCandidate(store, func() { t.Error("it led") }, fxlock.If(func() bool { return !no.Load() }))
 		store.away.Store(true)
 		must(t, c.app.Start(t.Context()))
 		synctest.Wait()
 		wantIs(t, c.Check(t.Context()), errAway)
 		must(t, c.app.Stop(t.Context()))
-		store.away.Store(false)
+		no.Store(true) // it will not even ask
 		c.start(t)
 		noError(t, c.Check(t.Context()))
+		store.away.Store(false)
 	})
 }
 

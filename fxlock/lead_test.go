@@ -102,6 +102,27 @@ func TestThePauseAfterErrors(t *testing.T) {
 	})
 }
 
+// A term that ended well makes the next pause short, however short it was itself.
+func TestAGoodEndShortensThePause(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var began moments
+		var terms atomic.Int64
+		campaigns(t, fxlock.NewMemoryStore(), func() error {
+			began.note()
+			if terms.Add(1)%3 == 0 {
+				return nil
+			}
+			return errBody
+		})
+		pass(10 * time.Minute)
+		for i, gap := range began.between() {
+			if gap > 2500*time.Millisecond { // the pause after two errors in a row
+				t.Fatalf("pause %d is %v", i, gap)
+			}
+		}
+	})
+}
+
 // fn returned nil: others get their turn before the application campaigns again.
 func TestANilEndsTheTerm(t *testing.T) {
 	const chosen = 7 * time.Second
@@ -252,6 +273,21 @@ func TestAnOutageWhileStandingBy(t *testing.T) {
 		store.away.Store(false)
 		pass(2 * time.Second)
 		leads(t, true, c)
+		noError(t, c.Check(t.Context()))
+	})
+}
+
+// The store is back, and another leads: that is good order.
+func TestAnOutageWhileAnotherLeads(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		store := newFarStore()
+		campaigns(t, store.MemoryStore, untilToldTo)
+		c := campaigns(t, store, func() { t.Error("it led") })
+		store.away.Store(true)
+		pass(2 * ttl)
+		wantIs(t, c.Check(t.Context()), lockfx.ErrStore, errAway)
+		store.away.Store(false)
+		pass(2 * time.Second)
 		noError(t, c.Check(t.Context()))
 	})
 }

@@ -48,7 +48,10 @@ func (l *Leadership) start() {
 	l.campaign = c
 	l.mu.Unlock()
 	l.trouble.Store(nil)
-	if earlier != nil && !earlier.over() {
+	if earlier != nil && earlier.over() {
+		earlier = nil
+	}
+	if earlier != nil {
 		l.setTrouble(l.fault(errEarlierTerm))
 		earlier.cancel(lockfx.ErrDisposed)
 	}
@@ -119,7 +122,6 @@ func (c *campaign) lead() (led time.Duration, err error) {
 		var began time.Time
 		var token lockfx.Token
 		defer func() {
-			c.term.Store(nil)
 			if !began.IsZero() {
 				led = max(time.Since(began), 1)
 				c.tell(LeadershipEvent{Change: TermEnded, Token: token, Err: err})

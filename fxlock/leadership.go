@@ -15,7 +15,7 @@ import (
 type Leadership struct {
 	bound    *boundBody
 	settings leadSettings
-	term     atomic.Pointer[lockfx.Holder] // of the present term, or nil
+	term     atomic.Pointer[lockfx.Holder] // of the last term, or nil: it is not held any more once that is over
 	trouble  atomic.Pointer[error]         // what keeps the campaign from being in good order, or nil
 
 	mu          sync.Mutex // guards what follows

@@ -47,7 +47,7 @@ func OnStart[M any](fn any, opts ...RunOption) Option {
 	b := plainBody[onStartOf[M]](title, fn, run, callSite())
 	b.purpose = asOnStart{marker}
 	b.text = bodyText(title, fn, opts)
-	if marker.Name() == "" || marker.PkgPath() == "" || marker.Kind() == reflect.Interface {
+	if marker.PkgPath() == "" || marker.Kind() == reflect.Interface {
 		err = errors.Join(err, fmt.Errorf("%w: %v must be a marker type of your own, such as: type Migrated struct{}", lockfx.ErrConfig, marker))
 	}
 	return b.option(err)

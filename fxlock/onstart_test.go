@@ -344,6 +344,7 @@ func TestFaultsOfOnStart(t *testing.T) {
 		"results":       {fxlock.OnStart[Migrated](func() int { return 1 }), []string{"func() int must return nothing or an error"}},
 		"an option":     {fxlock.OnStart[Migrated](func() {}, fxlock.Wait(-1)), []string{"fxlock.Wait(-1ns): must not be negative"}},
 		"no own marker": {fxlock.OnStart[struct{}](func() {}), []string{"struct {} must be a marker type of your own"}},
+		"a number":      {fxlock.OnStart[int](func() {}), []string{"int must be a marker type of your own"}},
 		"a pointer":     {fxlock.OnStart[*Migrated](func() {}), []string{"*fxlock_test.Migrated must be a marker type of your own"}},
 		"an interface":  {fxlock.OnStart[fmt.Stringer](func() {}), []string{"fmt.Stringer must be a marker type of your own"}},
 		"in vain": {fxlock.OnStart[Migrated](func(*DB) {}), []string{
