@@ -12,8 +12,8 @@ import (
 var _ lockfx.Watcher = (*Store)(nil)
 
 // Watch returns a channel that gets a signal whenever the key was freed: by its
-// holder, by force, or because its lease ended. It returns once etcd has confirmed
-// the watch.
+// holder, by force, or because its lease ended. So a lease that was shortened wakes
+// at its end, and not before. Watch returns once etcd has confirmed it.
 //
 // One watch of etcd serves all watches of the store. It is opened by the first, from
 // the present on, and ends with the last. When its connection breaks, the client goes

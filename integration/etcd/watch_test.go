@@ -113,3 +113,13 @@ func TestAWatchEndsWithItsStore(t *testing.T) {
 		t.Errorf("the client was closed: %v", err)
 	}
 }
+
+func TestAShortenedLeaseWakesAtItsEnd(t *testing.T) {
+	e := one(t)
+	s := e.store(t)
+	token := granted(t, s, key, time.Hour)
+	freed := watched(t, s, key)
+	renew(t, s, key, token, time.Second, true)
+	wakes(t, freed)
+	granted(t, s, key, time.Second)
+}
