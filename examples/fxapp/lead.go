@@ -64,7 +64,10 @@ func (s *leading) tell(ctx context.Context, args []string, stderr io.Writer) err
 	if err != nil {
 		return err
 	}
-	leader = s.leaderAfter(ctx, leader, leadTime)
+	leader, err = s.leaderAfter(ctx, leader, leadTime)
+	if err != nil {
+		return err
+	}
 
 	s.out.title("1. The leader is killed, as by kill -9. Nobody gives its lease back: it runs out")
 	begun := time.Now()
@@ -77,7 +80,10 @@ func (s *leading) tell(ctx context.Context, args []string, stderr io.Writer) err
 		return err
 	}
 	s.out.say(next.name, "took over %v after that", round(time.Since(begun)))
-	next = s.leaderAfter(ctx, next, leadTime)
+	next, err = s.leaderAfter(ctx, next, leadTime)
+	if err != nil {
+		return err
+	}
 
 	s.out.title("2. Its successor is stopped: it ends its term, gives the lease back, and the next one leads at once")
 	begun = time.Now()
@@ -88,8 +94,8 @@ func (s *leading) tell(ctx context.Context, args []string, stderr io.Writer) err
 		return err
 	}
 	s.out.say(last.name, "took over %v after that", time.Since(begun).Round(time.Millisecond))
-	s.leaderAfter(ctx, last, leadTime)
-	return nil
+	_, err = s.leaderAfter(ctx, last, leadTime)
+	return err
 }
 
 // hear listens to what a process says.
@@ -122,16 +128,16 @@ func (s *leading) successor(ctx context.Context, before *member) (*member, error
 
 // leaderAfter lets d pass, and returns who leads then: on a machine that is very busy
 // it may not be the one who did.
-func (s *leading) leaderAfter(ctx context.Context, leader *member, d time.Duration) *member {
+func (s *leading) leaderAfter(ctx context.Context, leader *member, d time.Duration) (*member, error) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	for {
 		select {
 		case leader = <-s.elected:
 		case <-ctx.Done():
-			return leader
+			return nil, context.Cause(ctx)
 		case <-timer.C:
-			return leader
+			return leader, nil
 		}
 	}
 }

@@ -136,11 +136,11 @@ func TestSuccessor(t *testing.T) {
 			t.Errorf("err = %v", err)
 		}
 		time.AfterFunc(leadTime/2, func() { s.elected <- b })
-		if m := s.leaderAfter(t.Context(), a, leadTime); m != b {
-			t.Errorf("%s leads", m.name)
+		if m, err := s.leaderAfter(t.Context(), a, leadTime); m != b || err != nil {
+			t.Errorf("got %v, %v", m, err)
 		}
-		if m := s.leaderAfter(ctx, a, time.Hour); m != a {
-			t.Errorf("%s leads", m.name)
+		if _, err := s.leaderAfter(ctx, a, time.Hour); !errors.Is(err, errInterrupted) {
+			t.Errorf("err = %v", err)
 		}
 	})
 }

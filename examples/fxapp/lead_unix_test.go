@@ -4,8 +4,6 @@ package main
 
 import (
 	"bufio"
-	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -36,7 +34,7 @@ var leadLandmarks = []string{
 // The program as three processes and the one that tells of them.
 func TestLeading(t *testing.T) {
 	dir := t.TempDir()
-	cmd := inGroup(exec.CommandContext(t.Context(), buildProgram(t), "-lead", "-out", dir))
+	cmd := exec.CommandContext(t.Context(), buildProgram(t), "-lead", "-out", dir)
 	begun := time.Now()
 	text, err := cmd.CombinedOutput()
 	if err != nil {
@@ -65,7 +63,7 @@ func TestLeading(t *testing.T) {
 	if report := readFile(t, filepath.Join(dir, "report.txt")); !strings.HasPrefix(report, found["third"]+" leads with token "+found["token3"]) {
 		t.Errorf("the report is %q", report)
 	}
-	wantNobodyLeft(t, cmd, dir)
+	wantFreeAtLast(t, dir)
 }
 
 // A signal at any moment ends all four processes, and leaves the lease free, but for
@@ -80,13 +78,14 @@ func TestLeadingInterrupted(t *testing.T) {
 		{"at the beginning", `stands by`, syscall.SIGINT, false},
 		{"while one leads", `LEADS`, syscall.SIGTERM, false},
 		{"by a terminal", `LEADS`, syscall.SIGINT, true},
+		{"by a terminal before all are up", `Three processes`, syscall.SIGINT, true},
 		{"during a hand-off", `IS TOLD TO STOP`, syscall.SIGINT, false},
 		{"after a kill", `IS DEAD`, syscall.SIGINT, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
-			cmd := inGroup(exec.CommandContext(t.Context(), program, "-lead", "-out", dir))
-			cmd.Stderr = os.Stderr
+			cmd := exec.CommandContext(t.Context(), program, "-lead", "-out", dir)
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			text := untilLine(t, cmd, tt.until, func() {
 				to := cmd.Process.Pid
 				if tt.group {
@@ -102,7 +101,10 @@ func TestLeadingInterrupted(t *testing.T) {
 			if !strings.Contains(text, "Interrupted: everything stops") {
 				t.Errorf("it did not say that it was interrupted:\n%s", text)
 			}
-			wantNobodyLeft(t, cmd, dir)
+			if free := strings.Contains(text, "says that the lease is free"); free != (tt.until != `IS DEAD`) {
+				t.Errorf("the lease is free: %v\n%s", free, text)
+			}
+			wantFreeAtLast(t, dir)
 		})
 	}
 }
@@ -110,28 +112,25 @@ func TestLeadingInterrupted(t *testing.T) {
 // When the process that tells the story dies, the others do not live on.
 func TestNobodySurvivesTheStory(t *testing.T) {
 	dir := t.TempDir()
-	cmd := inGroup(exec.CommandContext(t.Context(), buildProgram(t), "-lead", "-out", dir))
+	cmd := exec.CommandContext(t.Context(), buildProgram(t), "-lead", "-out", dir)
 	untilLine(t, cmd, `LEADS`, func() { _ = cmd.Process.Kill() })
-	wantNobodyLeft(t, cmd, dir)
-}
-
-func inGroup(cmd *exec.Cmd) *exec.Cmd {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	return cmd
+	wantFreeAtLast(t, dir)
 }
 
 // untilLine runs cmd, calls then at the first line that matches, and returns all that
-// was printed.
+// was printed. It waits until all processes have ended, since they share its standard
+// error; nothing must be said there.
 func untilLine(t *testing.T, cmd *exec.Cmd, pattern string, then func()) string {
 	t.Helper()
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+	var text, stderr strings.Builder
+	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var text strings.Builder
 	for lines := bufio.NewScanner(stdout); lines.Scan(); {
 		text.WriteString(lines.Text() + "\n")
 		if then != nil && regexp.MustCompile(pattern).MatchString(lines.Text()) {
@@ -140,24 +139,24 @@ func untilLine(t *testing.T, cmd *exec.Cmd, pattern string, then func()) string 
 		}
 	}
 	_ = cmd.Wait() // the exit code says it all
+	if stderr.Len() > 0 {
+		t.Errorf("on standard error: %s", &stderr)
+	}
 	if then != nil {
 		t.Errorf("%q was never said:\n%s", pattern, text.String())
 	}
 	return text.String()
 }
 
-// wantNobodyLeft waits until all processes of the group of cmd have ended, and checks
-// that the lease is free once that of a leader who was killed has run out.
-func wantNobodyLeft(t *testing.T, cmd *exec.Cmd, dir string) {
+// wantFreeAtLast waits until nobody holds the lease in dir any more, and fails if a
+// process renews it for longer than the lease of one who was killed lasts.
+func wantFreeAtLast(t *testing.T, dir string) {
 	t.Helper()
-	for !errors.Is(syscall.Kill(-cmd.Process.Pid, 0), syscall.ESRCH) { // the test's own time limit ends this
-		time.Sleep(10 * time.Millisecond)
-	}
 	store, err := filestore.New(filepath.Join(dir, "locks"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for {
+	for range 2 {
 		lease, err := store.Inspect(t.Context(), lockName)
 		if err != nil {
 			t.Fatal(err)
@@ -165,6 +164,7 @@ func wantNobodyLeft(t *testing.T, cmd *exec.Cmd, dir string) {
 		if lease.Token == 0 {
 			return
 		}
-		time.Sleep(lease.TimeLeft)
+		time.Sleep(lease.TimeLeft + 10*time.Millisecond)
 	}
+	t.Error("somebody still renews the lease")
 }

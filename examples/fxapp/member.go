@@ -17,6 +17,7 @@ type member struct {
 	gone  chan struct{} // closed when the process has ended and all it said was heard
 
 	killed bool // by us
+	spoke  bool // read once gone is closed
 }
 
 // startMember starts program with args. What it prints goes to out, and each line to said.
@@ -27,6 +28,7 @@ func startMember(program string, args []string, out *console, stderr io.Writer, 
 		return nil, err
 	}
 	m.cmd.Stdout = &lines{each: func(line []byte) {
+		m.spoke = true
 		out.print(string(line))
 		said(m, line)
 	}}
@@ -69,10 +71,14 @@ func (m *member) stopped() error {
 		_ = m.kill()
 		return fmt.Errorf("%s did not stop within %v", m.name, memberPatience)
 	}
-	if !m.cmd.ProcessState.Success() {
-		return fmt.Errorf("%s: %v", m.name, m.cmd.ProcessState)
+	state := m.cmd.ProcessState
+	switch {
+	case state.Success():
+		return nil
+	case state.ExitCode() < 0 && !m.spoke:
+		return nil // a terminal's Ctrl-C hit it before it was up, so before it did anything
 	}
-	return nil
+	return fmt.Errorf("%s: %v", m.name, state)
 }
 
 // lines cuts what is written to it into lines. It is safe for concurrent use.
