@@ -26,10 +26,9 @@ const (
 // other way. Every script can be sent again.
 func (s *Store) eval(ctx context.Context, script *redis.Script, keys []string, args ...any) (any, error) {
 	if s.mindful && s.prompt.Load() {
-		short, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
+		short := impatient{ctx, time.Now().Add(patience)}
 		reply, err := s.run(short, script, keys, args)
-		if err == nil || short.Err() == nil || ctx.Err() != nil {
+		if err == nil || time.Now().Before(short.until) || ctx.Err() != nil {
 			return reply, err
 		}
 	}
@@ -79,4 +78,19 @@ func detached[T any](ctx context.Context, tasks *tasks, call func() (T, error)) 
 		var none T
 		return none, context.Cause(ctx)
 	}
+}
+
+// impatient is a context with an earlier deadline, and no timer: the client sets the
+// deadline on its connection. A timer that is due before all others interrupts the
+// runtime's wait for the network each time it is set, which a hand-off would feel.
+type impatient struct {
+	context.Context
+	until time.Time
+}
+
+func (c impatient) Deadline() (time.Time, bool) {
+	if end, ok := c.Context.Deadline(); ok && end.Before(c.until) {
+		return end, true
+	}
+	return c.until, true
 }

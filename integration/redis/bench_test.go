@@ -140,23 +140,23 @@ func acquireRelease(b *testing.B, mindful bool) {
 // what go-redis offers for that. Received alone by the one who waits is the least
 // that is possible.
 func BenchmarkHandOff(b *testing.B) {
-	b.Run("channel", func(b *testing.B) {
-		handOff(b, func(_ context.Context, sub *redis.PubSub) func() {
-			messages := sub.Channel()
-			return func() { <-messages }
-		})
-	})
-	b.Run("received", func(b *testing.B) {
-		handOff(b, func(ctx context.Context, sub *redis.PubSub) func() {
+	channel := func(_ context.Context, sub *redis.PubSub) func() {
+		messages := sub.Channel()
+		return func() { <-messages }
+	}
+	b.Run("channel/mindful clients", func(b *testing.B) { handOff(b, true, channel) })
+	b.Run("channel/default clients", func(b *testing.B) { handOff(b, false, channel) })
+	b.Run("received/mindful clients", func(b *testing.B) {
+		handOff(b, true, func(ctx context.Context, sub *redis.PubSub) func() {
 			return func() { must[*redis.Message](b)(sub.ReceiveMessage(ctx)) }
 		})
 	})
 }
 
-func handOff(b *testing.B, receiver func(context.Context, *redis.PubSub) func()) {
+func handOff(b *testing.B, mindful bool, receiver func(context.Context, *redis.PubSub) func()) {
 	b.Helper()
-	client := bench(b, true)
-	other := redis.NewClient(&redis.Options{Addr: client.Options().Addr, ContextTimeoutEnabled: true})
+	client := bench(b, mindful)
+	other := redis.NewClient(&redis.Options{Addr: client.Options().Addr, ContextTimeoutEnabled: mindful})
 	defer other.Close() //nolint:errcheck // the end of the benchmark
 	holder, waiter := benchStore(b, client), benchStore(b, other)
 	ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
