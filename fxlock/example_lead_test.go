@@ -62,7 +62,9 @@ func ExampleLeadership() {
 				}
 			})
 		}))
-	fmt.Println([]fxlock.LeadershipChange{fxlock.StandingBy, fxlock.StoodDown})
+	for _, change := range []fxlock.LeadershipChange{fxlock.TermEnded, fxlock.StoodDown} {
+		fmt.Println("a change:", change)
+	}
 	// Output:
 	// standing by <nil>
 	// elected <nil>
@@ -70,7 +72,8 @@ func ExampleLeadership() {
 	// term ended <nil>
 	// <nil> false 0
 	// 0 <nil>
-	// [standing by stood down]
+	// a change: term ended
+	// a change: stood down
 }
 
 // A migration runs under a lock before the servers open: replicas that start
