@@ -89,6 +89,27 @@ func TestCase_S02_TheClientIsClosedAfterTheLeaderHasReleased(t *testing.T) {
 	})
 }
 
+// A leader that can't give its lease back does not keep another one of the same
+// application from it.
+func TestCase_S03_OneLeadersFailureDoesNotSkipTheOthers(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		far, near := newFarStore(), fxlock.NewMemoryStore()
+		app := fx.New(fx.NopLogger,
+			fxlock.Module("a", fxlock.Named(), fxlock.WithStore(near), fxlock.Lead(untilToldTo)),
+			fxlock.Module("b", fxlock.Named(), fxlock.WithStore(far), fxlock.Lead(untilToldTo)),
+			fxlock.Module("c", fxlock.Named(), fxlock.WithStore(near), fxlock.Lead(untilToldTo)))
+		must(t, app.Start(t.Context()))
+		synctest.Wait()
+		far.away.Store(true)
+		noError(t, app.Stop(t.Context()))
+		for _, k := range []string{"a", "c"} {
+			if lease, err := near.Inspect(t.Context(), k); lease.Token != 0 || err != nil {
+				t.Errorf("%s is still held: %+v, %v", k, lease, err)
+			}
+		}
+	})
+}
+
 // The stop ends the waiting at once: nobody is left in the way of others.
 func TestAStopWhileStandingBy(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

@@ -321,6 +321,13 @@ func TestAReplacedMarkerKeepsTheWorkFromRunning(t *testing.T) {
 	m.expect(t, "server is built", "server opens")
 }
 
+// A function with variadic parameters gets none, as anywhere in fx.
+func TestAVariadicJob(t *testing.T) {
+	var j journal
+	started(t, fxlock.Module(key, memory(), fxlock.OnStart[Migrated](func(_ *DB, more ...string) { j.add("%d more", len(more)) })), fx.Provide(newDB))
+	j.expect(t, "0 more")
+}
+
 // A module may have several jobs, and a leader whose term follows them.
 func TestALeaderFollowsTheJobsOfTheStart(t *testing.T) {
 	type Seeded struct{}

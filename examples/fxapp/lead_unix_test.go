@@ -83,6 +83,7 @@ func TestLeadingInterrupted(t *testing.T) {
 		{"after a kill", `IS DEAD`, syscall.SIGINT, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			cmd := exec.CommandContext(t.Context(), program, "-lead", "-out", dir)
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
