@@ -29,9 +29,9 @@ type room struct {
 }
 
 const (
-	fx          = "go.uber.org/fx"
-	dig         = "go.uber.org/dig"
-	zap         = "go.uber.org/zap"
+	uberFx      = "go.uber.org/fx"
+	uberDig     = "go.uber.org/dig"
+	uberZap     = "go.uber.org/zap"
 	mapstruct   = "github.com/go-viper/mapstructure/v2"
 	levenshtein = "github.com/agnivade/levenshtein"
 	fsnotify    = "github.com/fsnotify/fsnotify"
@@ -47,24 +47,24 @@ var rule = []room{
 	{dir: "internal/lifecycle", rooms: []string{"."}},
 	{dir: "internal/memstore", rooms: []string{"."}},
 	{dir: "internal/waiting", rooms: []string{".", "internal/lifecycle"}, modules: []string{xsync}},
-	{dir: "internal/runscope", rooms: []string{"."}, modules: []string{dig}},
+	{dir: "internal/runscope", rooms: []string{"."}, modules: []string{uberDig}},
 	{dir: "storetest", rooms: []string{"."}, testing: true},
 	{dir: "fence", rooms: []string{"."}},
 
 	{
 		dir:     "fxlock",
 		rooms:   []string{".", "internal/lifecycle", "internal/memstore", "internal/runscope", "internal/waiting", "fxlock/internal/..."},
-		modules: []string{fx, zap, mapstruct, levenshtein},
+		modules: []string{uberFx, uberZap, mapstruct, levenshtein},
 	},
 	{
 		dir:     "fxlock/internal/...",
 		rooms:   []string{".", "internal/lifecycle", "internal/memstore", "internal/runscope", "fxlock/internal/..."},
-		modules: []string{fx, zap, mapstruct, levenshtein},
+		modules: []string{uberFx, uberZap, mapstruct, levenshtein},
 	},
 
 	{dir: "layered", rooms: []string{".", "layered/internal/..."}},
 	{dir: "layered/internal/...", rooms: []string{"layered/internal/..."}, modules: []string{xsys}},
-	{dir: "layered/layeredfx", rooms: []string{".", "layered", "fxlock"}, modules: []string{fx, zap}},
+	{dir: "layered/layeredfx", rooms: []string{".", "layered", "fxlock"}, modules: []string{uberFx, uberZap}},
 	{dir: "memoize", rooms: []string{"."}},
 	{dir: "filestore", rooms: []string{"."}, modules: []string{fsnotify, xsys}},
 
@@ -94,27 +94,27 @@ func TestImportsPointOneWay(t *testing.T) {
 
 func TestViolationsNameEveryBadArrow(t *testing.T) {
 	for _, tt := range []struct{ from, to string }{
-		{".", fx},
+		{".", uberFx},
 		{".", "testing"},
 		{".", modulePath + "/internal/lifecycle"},
 		{"internal/lifecycle", modulePath + "/internal/memstore"},
 		{"internal/lifecycle", modulePath + "/fxlock"},
-		{"internal/lifecycle", zap},
+		{"internal/lifecycle", uberZap},
 		{"internal/memstore", modulePath + "/internal/lifecycle"},
-		{"internal/memstore", dig},
+		{"internal/memstore", uberDig},
 		{"internal/memstore", "testing/synctest"},
-		{"internal/runscope", fx},
+		{"internal/runscope", uberFx},
 		{"internal/runscope", modulePath + "/fxlock"},
 		{"storetest", modulePath + "/internal/memstore"},
-		{"fence", fx},
-		{"fxlock", dig},
+		{"fence", uberFx},
+		{"fxlock", uberDig},
 		{"fxlock", "testing"},
-		{"fxlock", fx + "tension"},
+		{"fxlock", uberFx + "tension"},
 		{"fxlock", modulePath + "/layered"},
 		{"fxlock", modulePath + "/examples/fxapp"},
 		{"fxlock/internal/config", modulePath + "/fxlock"},
-		{"fxlock/internal/config", dig},
-		{"layered", fx},
+		{"fxlock/internal/config", uberDig},
+		{"layered", uberFx},
 		{"layered", modulePath + "/fxlock"},
 		{"layered/layeredfx", modulePath + "/internal/lifecycle"},
 		{"redisstore", "github.com/jackc/pgx/v5"},
@@ -138,13 +138,13 @@ func TestViolationsAcceptEveryGoodArrow(t *testing.T) {
 		".":                      {"context", "unicode/utf8"},
 		"internal/lifecycle":     {modulePath, "sync/atomic"},
 		"internal/memstore":      {modulePath},
-		"internal/runscope":      {modulePath, dig, "reflect"},
+		"internal/runscope":      {modulePath, uberDig, "reflect"},
 		"storetest":              {modulePath, "testing", "testing/synctest"},
-		"fxlock":                 {modulePath, modulePath + "/internal/lifecycle", modulePath + "/fxlock/internal/config", fx, fx + "/fxevent", zap + "/zapcore"},
+		"fxlock":                 {modulePath, modulePath + "/internal/lifecycle", modulePath + "/fxlock/internal/config", uberFx, uberFx + "/fxevent", uberZap + "/zapcore"},
 		"fxlock/internal/config": {modulePath, modulePath + "/fxlock/internal/hint", mapstruct},
-		"layered/layeredfx":      {modulePath + "/layered", modulePath + "/fxlock", fx},
+		"layered/layeredfx":      {modulePath + "/layered", modulePath + "/fxlock", uberFx},
 		"pgstore":                {modulePath, "github.com/jackc/pgx/v5/pgxpool"},
-		"examples/fxapp":         {modulePath + "/fxlock", fx, "os/signal"},
+		"examples/fxapp":         {modulePath + "/fxlock", uberFx, "os/signal"},
 	}
 	if got := violations(rule, good); got != nil {
 		t.Errorf("violations = %q, want none", got)

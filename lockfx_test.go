@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	uberfx "go.uber.org/fx"
+	"go.uber.org/fx"
 	"go.uber.org/goleak"
 
 	"github.com/lockfx/lockfx"
@@ -48,7 +48,7 @@ func TestTheFenceIsADigParameter(t *testing.T) {
 		fence lockfx.Token
 	}
 	type params struct {
-		uberfx.In
+		fx.In
 		Fence lockfx.Token `name:"lock:fence"`
 		Entry *entry
 	}
@@ -64,7 +64,7 @@ func TestTheFenceIsADigParameter(t *testing.T) {
 	}
 	newEntry := func(db *database, fence lockfx.Token) *entry { return &entry{db, fence} }
 	var s *scheduler
-	app := uberfx.New(uberfx.NopLogger, uberfx.Provide(w.newDatabase, w.newScheduler), uberfx.Populate(&s),
+	app := fx.New(fx.NopLogger, fx.Provide(w.newDatabase, w.newScheduler), fx.Populate(&s),
 		fxlock.Module("nightly", fxlock.WithStore(w.store), fxlock.PerRun(newEntry), fxlock.Body[nightly](body)))
 	must(t, app.Start(t.Context()))
 	<-s.done
@@ -125,8 +125,8 @@ func TestAFailedStartLeavesNothingHeld(t *testing.T) {
 		w := newWorld()
 		job := func(ctx context.Context, _ *database) error { <-ctx.Done(); return context.Cause(ctx) }
 		boom := errors.New("boom")
-		app, s := w.replica(job, uberfx.Invoke(func(lc uberfx.Lifecycle, _ *scheduler) {
-			lc.Append(uberfx.StartHook(func() error { synctest.Wait(); return boom }))
+		app, s := w.replica(job, fx.Invoke(func(lc fx.Lifecycle, _ *scheduler) {
+			lc.Append(fx.StartHook(func() error { synctest.Wait(); return boom }))
 		}))
 		if err := app.Start(t.Context()); !errors.Is(err, boom) {
 			t.Errorf("start: %v", err)
@@ -136,7 +136,7 @@ func TestAFailedStartLeavesNothingHeld(t *testing.T) {
 		}
 		w.expect(t, "scheduler stops", "database closes")
 
-		unbuilt, _ := w.replica(job, uberfx.Invoke(func() error { return boom }))
+		unbuilt, _ := w.replica(job, fx.Invoke(func() error { return boom }))
 		if err := unbuilt.Err(); !errors.Is(err, boom) || w.holder(t) != 0 {
 			t.Errorf("fx.New: %v, the key is held by %v", err, w.holder(t))
 		}
@@ -149,8 +149,8 @@ func TestASkippedStopHookDoesNotKeepTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		end := make(chan struct{})
-		app, s := w.replica(func() error { <-end; return nil }, uberfx.Invoke(func(lc uberfx.Lifecycle, _ *scheduler) {
-			lc.Append(uberfx.StopHook(func(ctx context.Context) { <-ctx.Done() }))
+		app, s := w.replica(func() error { <-end; return nil }, fx.Invoke(func(lc fx.Lifecycle, _ *scheduler) {
+			lc.Append(fx.StopHook(func(ctx context.Context) { <-ctx.Done() }))
 		}))
 		must(t, app.Start(t.Context()))
 		synctest.Wait()
@@ -184,7 +184,7 @@ func TestTwoLocksOfOneApplication(t *testing.T) {
 		},
 		fxlock.Module("migrations", fxlock.Named(), fxlock.StoreFromGraph(),
 			fxlock.Body[migrate](func(ctx context.Context, h lockfx.Holder, locks struct {
-				uberfx.In
+				fx.In
 				Nightly    *fxlock.Lock
 				Migrations *fxlock.Lock `name:"migrations"`
 			},
@@ -194,7 +194,7 @@ func TestTwoLocksOfOneApplication(t *testing.T) {
 				}
 				return nil
 			})),
-		uberfx.Populate(&inner))
+		fx.Populate(&inner))
 	must(t, app.Start(t.Context()))
 	<-s.done
 	must(t, app.Stop(t.Context()))
@@ -209,8 +209,8 @@ func TestATestReplacesTheJob(t *testing.T) {
 	ran := make(chan struct{})
 	app, s := w.replica(
 		func(*database) error { t.Error("the real job ran"); return nil },
-		uberfx.Replace(nightly(func(context.Context) error { close(ran); return nil })),
-		uberfx.Decorate(func(lockfx.Store) lockfx.Store { t.Error("the store was built"); return nil }))
+		fx.Replace(nightly(func(context.Context) error { close(ran); return nil })),
+		fx.Decorate(func(lockfx.Store) lockfx.Store { t.Error("the store was built"); return nil }))
 	must(t, app.Start(t.Context()))
 	<-ran
 	must(t, app.Stop(t.Context()))
@@ -226,7 +226,7 @@ func TestTokensRiseFromStartToStart(t *testing.T) {
 	var fences []lockfx.Token
 	var job nightly
 	app, _ := w.replica(func(fence lockfx.Token) error { fences = append(fences, fence); return nil },
-		uberfx.Replace(new(scheduler)), uberfx.Populate(&job))
+		fx.Replace(new(scheduler)), fx.Populate(&job))
 	for range 3 {
 		must(t, app.Start(t.Context()))
 		must(t, job(t.Context()))

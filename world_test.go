@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	uberfx "go.uber.org/fx"
+	"go.uber.org/fx"
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock"
@@ -90,9 +90,9 @@ type database struct {
 	closed atomic.Bool
 }
 
-func (w *world) newDatabase(lc uberfx.Lifecycle) *database {
+func (w *world) newDatabase(lc fx.Lifecycle) *database {
 	db := &database{ledger: w.ledger}
-	lc.Append(uberfx.StopHook(func() { db.closed.Store(true); w.note("database closes") }))
+	lc.Append(fx.StopHook(func() { db.closed.Store(true); w.note("database closes") }))
 	return db
 }
 
@@ -113,10 +113,10 @@ type scheduler struct {
 	done chan struct{}
 }
 
-func (w *world) newScheduler(lc uberfx.Lifecycle, job nightly) *scheduler {
+func (w *world) newScheduler(lc fx.Lifecycle, job nightly) *scheduler {
 	s := &scheduler{job: job, done: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
-	lc.Append(uberfx.StartStopHook(func() {
+	lc.Append(fx.StartStopHook(func() {
 		go func() {
 			defer close(s.done)
 			s.err = job(ctx)
@@ -130,13 +130,13 @@ func (w *world) newScheduler(lc uberfx.Lifecycle, job nightly) *scheduler {
 }
 
 // replica is one application of the world, whose job is body.
-func (w *world) replica(body any, opts ...uberfx.Option) (*uberfx.App, *scheduler) {
+func (w *world) replica(body any, opts ...fx.Option) (*fx.App, *scheduler) {
 	var s *scheduler
-	app := uberfx.New(append([]uberfx.Option{
-		uberfx.NopLogger,
-		uberfx.Provide(w.newDatabase, w.newScheduler, func() lockfx.Store { return w.store }),
+	app := fx.New(append([]fx.Option{
+		fx.NopLogger,
+		fx.Provide(w.newDatabase, w.newScheduler, func() lockfx.Store { return w.store }),
 		fxlock.Module("nightly", fxlock.StoreFromGraph(), fxlock.Body[nightly](body)),
-		uberfx.Populate(&s),
+		fx.Populate(&s),
 	}, opts...)...)
 	return app, s
 }

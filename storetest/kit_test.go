@@ -85,6 +85,24 @@ func racy(name string) bool {
 	return false
 }
 
+// Each of them is seen to fail all the same.
+func TestRacyCasesFail(t *testing.T) {
+	for _, p := range storetest.Promises() {
+		if racy(p.Name) {
+			t.Run(p.Name, func(t *testing.T) {
+				for range 20 {
+					for fault, names := range faults {
+						if slices.Contains(names, p.Name) && storetest.Check(t.Context(), harness(t, fault))[p.Name] != nil {
+							return
+						}
+					}
+				}
+				t.Error("no planted fault was noticed")
+			})
+		}
+	}
+}
+
 func TestEveryCaseCanFail(t *testing.T) {
 	failed := map[string]bool{}
 	for _, names := range faults {

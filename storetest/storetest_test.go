@@ -27,6 +27,13 @@ func TestMemoryStore(t *testing.T) {
 	})
 }
 
+// The same in real time, with the cases side by side.
+func TestMemoryStoreInParallel(t *testing.T) {
+	storetest.RunParallel(t, func() (*storetest.Harness, error) {
+		return &storetest.Harness{Store: memstore.New(), TTL: 300 * time.Millisecond}, nil
+	})
+}
+
 // restarted is a memory store of a later process: some time has passed.
 func restarted() (lockfx.Store, error) {
 	time.Sleep(time.Millisecond)
