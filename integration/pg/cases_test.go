@@ -157,7 +157,11 @@ func TestOddLabelsAreShownAsFarAsTheyCanBe(t *testing.T) {
 func TestUpdatesStayInTheirPage(t *testing.T) {
 	t.Parallel() // the server takes its time to count
 	e := over(t, shared(t), nil)
-	store, d := e.store(t), e.direct(t)
+	pool := bare(t, e)
+	store, err := e.over(pool)
+	if err != nil {
+		t.Fatal(err)
+	}
 	const rounds = 100
 	for range rounds {
 		token := grants(t, store, "nightly", time.Minute)
@@ -168,7 +172,9 @@ func TestUpdatesStayInTheirPage(t *testing.T) {
 			t.Fatal(ok, err)
 		}
 	}
+	pool.Close() // sessions that end tell what they counted
 	const counted = "FROM pg_stat_user_tables WHERE relname = $1"
+	d := e.direct(t)
 	d.until("n_tup_upd >= $2 - 1 "+counted, e.table, 3*rounds)
 	// One may come when the hour of forget_at turns.
 	if other := value[int64](d, "SELECT n_tup_upd - n_tup_hot_upd "+counted, e.table); other > 2 {

@@ -89,7 +89,8 @@ func TestPrintedSQLMakesTheSameTable(t *testing.T) {
 func TestMigrateNeedsNoRightsWhereTheTableExists(t *testing.T) {
 	e := over(t, shared(t), nil)
 	d := e.direct(t)
-	role := pgx.Identifier{"role of " + e.table}.Sanitize()
+	name := "role of " + e.table
+	role := pgx.Identifier{name}.Sanitize()
 	d.exec("CREATE ROLE " + role)
 	d.exec("GRANT SELECT, INSERT, UPDATE, DELETE ON LEASES TO " + role)
 	pool := bare(t, over(t, e.server, func(c *pgxpool.Config) {
@@ -106,7 +107,9 @@ func TestMigrateNeedsNoRightsWhereTheTableExists(t *testing.T) {
 		t.Fatal(err)
 	}
 	everyOperation(t, store, quietly)
-	if err := pgstore.Migrate(t.Context(), pool, pgstore.WithTable("denied")); !errors.Is(err, lockfx.ErrStore) || !strings.Contains(err.Error(), "permission denied") {
+	d.exec("CREATE SCHEMA " + role)
+	d.exec("GRANT USAGE ON SCHEMA " + role + " TO " + role)
+	if err := pgstore.Migrate(t.Context(), pool, pgstore.WithSchema(name)); !errors.Is(err, lockfx.ErrStore) || !strings.Contains(err.Error(), "permission denied") {
 		t.Errorf("%v; want the server's reason", err)
 	}
 }
