@@ -14,6 +14,8 @@ import (
 type env struct {
 	*Harness
 	ctx context.Context
+
+	leases leases
 }
 
 // key is the key of most cases. Each case has a store of its own.
@@ -30,9 +32,15 @@ func (e *env) noError(op string, err error) {
 }
 
 // acquire asks for a lease of the harness's ttl and must not meet an error.
-func (e *env) acquire(s lockfx.Store, key string) lockfx.Grant {
-	g, err := s.Acquire(e.ctx, key, e.TTL)
+func (e *env) acquire(s lockfx.Store, key string) lockfx.Grant { return e.acquireFor(s, key, e.TTL) }
+
+func (e *env) acquireFor(s lockfx.Store, key string, ttl time.Duration) lockfx.Grant {
+	asked := time.Now()
+	g, err := s.Acquire(e.ctx, key, ttl)
 	e.noError("acquire", err)
+	if g.OK {
+		e.leases.note(key, asked.Add(ttl))
+	}
 	return g
 }
 
@@ -42,8 +50,7 @@ func (e *env) granted(s lockfx.Store, key string) lockfx.Token {
 }
 
 func (e *env) grantedFor(s lockfx.Store, key string, ttl time.Duration) lockfx.Token {
-	g, err := s.Acquire(e.ctx, key, ttl)
-	e.noError("acquire", err)
+	g := e.acquireFor(s, key, ttl)
 	if !g.OK {
 		e.fail("acquire %q: refused (held by %q, retry after %v), want a grant", key, g.HeldBy, g.RetryAfter)
 	}
@@ -55,17 +62,26 @@ func (e *env) grantedFor(s lockfx.Store, key string, ttl time.Duration) lockfx.T
 
 // refused acquires and must be refused.
 func (e *env) refused(s lockfx.Store, key string) lockfx.Grant {
+	end := e.leases.end(key)
 	g := e.acquire(s, key)
 	if g.OK {
+		inTime(end)
 		e.fail("acquire %q: granted with token %d, want a refusal", key, g.Token)
 	}
 	return g
 }
 
 func (e *env) renew(s lockfx.Store, key string, token lockfx.Token, ttl time.Duration, want bool) {
+	asked := time.Now()
 	ok, err := s.Renew(e.ctx, key, token, ttl)
 	e.noError("renew", err)
+	if ok {
+		e.leases.note(key, asked.Add(ttl))
+	}
 	if ok != want {
+		if want {
+			inTime(e.leases.end(key))
+		}
 		e.fail("renew %q with token %d: %v, want %v", key, token, ok, want)
 	}
 }
@@ -74,6 +90,9 @@ func (e *env) release(s lockfx.Store, key string, token lockfx.Token, want bool)
 	ok, err := s.Release(e.ctx, key, token)
 	e.noError("release", err)
 	if ok != want {
+		if want {
+			inTime(e.leases.end(key))
+		}
 		e.fail("release %q with token %d: %v, want %v", key, token, ok, want)
 	}
 }
@@ -114,15 +133,16 @@ func (e *env) freeWithin(s lockfx.Store, d time.Duration) lockfx.Token {
 	return e.granted(s, key)
 }
 
-// each runs f n times at once and waits. What f breaks breaks the promise.
+// each runs f n times at once and waits. What f breaks, or a store's panic, breaks the
+// promise.
 func (e *env) each(n int, f func(i int)) {
 	var wg sync.WaitGroup
-	found := make(chan broken, n)
+	found := make(chan any, n)
 	for i := range n {
 		wg.Go(func() {
 			defer func() {
-				if b, ok := recover().(broken); ok {
-					found <- b
+				if r := recover(); r != nil {
+					found <- r
 				}
 			}()
 			f(i)
@@ -130,8 +150,8 @@ func (e *env) each(n int, f func(i int)) {
 	}
 	wg.Wait()
 	select {
-	case b := <-found:
-		panic(b)
+	case r := <-found:
+		panic(r)
 	default:
 	}
 }

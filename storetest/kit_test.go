@@ -1,8 +1,11 @@
 package storetest_test
 
 import (
+	"context"
 	"maps"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,6 +74,61 @@ func TestEachFaultBreaksExactlyItsPromises(t *testing.T) {
 				t.Errorf("broken:\n\t%q\nwant:\n\t%q", got, want)
 			}
 		})
+	}
+}
+
+// A machine that sleeps for too long now and then breaks no promise; one that always
+// does is told so.
+func TestASlowMachineShowsNothing(t *testing.T) {
+	slow := func(every int) map[string]error {
+		made := 0
+		return storetest.Check(t.Context(), func() (*storetest.Harness, error) {
+			h, err := harness(t, "")()
+			if made++; made%every == 0 {
+				h.Sleep = func(d time.Duration) { time.Sleep(d + h.TTL) }
+			}
+			return h, err
+		})
+	}
+	for name, err := range slow(2) {
+		t.Errorf("%s: %v", name, err)
+	}
+	always := slow(1)
+	for name, err := range always {
+		if !strings.Contains(err.Error(), "give the harness a longer TTL") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if len(always) < 5 {
+		t.Errorf("only %d cases noticed: %v", len(always), always)
+	}
+}
+
+// fragile panics at its second refusal.
+type fragile struct {
+	handle
+	refused *atomic.Int32
+}
+
+func (f fragile) Acquire(ctx context.Context, key string, ttl time.Duration) (lockfx.Grant, error) {
+	g, err := f.handle.Acquire(ctx, key, ttl)
+	if !g.OK && f.refused.Add(1) > 1 {
+		panic("no more")
+	}
+	return g, err
+}
+
+// A panic of a store is seen, in one caller among many, too.
+func TestAPanicIsSeen(t *testing.T) {
+	broken := storetest.Check(t.Context(), func() (*storetest.Harness, error) {
+		h, err := harness(t, "")()
+		h.Store = fragile{h.Store.(handle), new(atomic.Int32)}
+		return h, err
+	})
+	for _, name := range []string{"exclusion/one-winner", "expiry/a-refused-caller-prolongs-nothing"} {
+		if err := broken[name]; err == nil || !strings.Contains(err.Error(), "panic: no more") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
