@@ -3,8 +3,6 @@ package pg_test
 import (
 	"context"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,14 +11,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/integration/measure"
 	"github.com/lockfx/lockfx/integration/pgserver"
 	"github.com/lockfx/lockfx/pgstore"
 	"github.com/lockfx/lockfx/storetest"
 )
-
-// pairs is how often the two sides of a comparison are measured in turn, so that a
-// busy moment of the machine hits both.
-const pairs = 40
 
 // bench opens a server without a proxy, and two tables in it.
 func bench(b *testing.B) *pgxpool.Pool {
@@ -55,48 +50,6 @@ func benchStore(b *testing.B, pool *pgxpool.Pool, opts ...pgstore.Option) *pgsto
 		}
 	})
 	return store
-}
-
-// compare reports the p50 of ours and of the floor, and the median of the ratios of
-// the pairs.
-func compare(b *testing.B, each int, ours, floor func()) {
-	b.Helper()
-	for range b.N {
-		var ratios, our, raw []float64
-		for range pairs {
-			f := p50(each, floor)
-			o := p50(each, ours)
-			ratios, our, raw = append(ratios, o/f), append(our, o), append(raw, f)
-		}
-		b.ReportMetric(median(our), "ns/ours")
-		b.ReportMetric(median(raw), "ns/floor")
-		b.ReportMetric(median(ratios), "ratio")
-	}
-}
-
-func p50(n int, op func()) float64 {
-	took := make([]float64, n)
-	for i := range took {
-		begin := time.Now()
-		op()
-		took[i] = float64(time.Since(begin))
-	}
-	return median(took)
-}
-
-func median(v []float64) float64 {
-	slices.Sort(v)
-	return v[len(v)/2]
-}
-
-func must[T any](b *testing.B) func(T, error) T {
-	return func(v T, err error) T {
-		b.Helper()
-		if err != nil {
-			b.Fatal(err)
-		}
-		return v
-	}
 }
 
 // statement reads one of the store's own files.
@@ -137,9 +90,9 @@ func benchAcquireRelease(b *testing.B, pool *pgxpool.Pool, opts ...pgstore.Optio
 	table := strings.NewReplacer("{leases}", "lockfx_leases")
 	acquire, release := table.Replace(statement(b, "acquire.sql")), table.Replace(statement(b, "release.sql"))
 	tag := 0
-	compare(b, 100, func() {
-		g := must[lockfx.Grant](b)(store.Acquire(ctx, "ours", time.Minute))
-		if !must[bool](b)(store.Release(ctx, "ours", g.Token)) {
+	measure.Compare(b, 100, func() {
+		g := measure.Must[lockfx.Grant](b)(store.Acquire(ctx, "ours", time.Minute))
+		if !measure.Must[bool](b)(store.Release(ctx, "ours", g.Token)) {
 			b.Fatal("not released")
 		}
 	}, func() {
@@ -151,7 +104,7 @@ func benchAcquireRelease(b *testing.B, pool *pgxpool.Pool, opts ...pgstore.Optio
 		if err := row.Scan(&granted, &token, &label, &left); err != nil || !granted {
 			b.Fatal(granted, err)
 		}
-		if freed := must[pgconn.CommandTag](b)(pool.Exec(ctx, release, "floor", token, "floor")); freed.RowsAffected() != 1 {
+		if freed := measure.Must[pgconn.CommandTag](b)(pool.Exec(ctx, release, "floor", token, "floor")); freed.RowsAffected() != 1 {
 			b.Fatal("not released")
 		}
 	})
@@ -169,65 +122,46 @@ func BenchmarkHandOff(b *testing.B) {
 		take = "INSERT INTO raw VALUES ('key') ON CONFLICT DO NOTHING"
 		free = "WITH freed AS (DELETE FROM raw RETURNING key) SELECT pg_notify('raw', key) FROM freed"
 	)
-	must[pgconn.CommandTag](b)(pool.Exec(ctx, "CREATE TABLE raw (key text PRIMARY KEY)"))
-	pooled := must[*pgxpool.Conn](b)(pool.Acquire(ctx))
+	measure.Must[pgconn.CommandTag](b)(pool.Exec(ctx, "CREATE TABLE raw (key text PRIMARY KEY)"))
+	pooled := measure.Must[*pgxpool.Conn](b)(pool.Acquire(ctx))
 	listener := pooled.Hijack()
 	defer listener.Close(ctx) //nolint:errcheck // the end of the benchmark
-	must[pgconn.CommandTag](b)(listener.Exec(ctx, "LISTEN raw"))
+	measure.Must[pgconn.CommandTag](b)(listener.Exec(ctx, "LISTEN raw"))
 
 	freed, stop, err := store.Watch(ctx, "ours")
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer stop()
-	held := must[lockfx.Grant](b)(store.Acquire(ctx, "ours", time.Minute))
-	must[pgconn.CommandTag](b)(pool.Exec(ctx, take))
-	compare(b, 50, func() {
+	held := measure.Must[lockfx.Grant](b)(store.Acquire(ctx, "ours", time.Minute))
+	measure.Must[pgconn.CommandTag](b)(pool.Exec(ctx, take))
+	measure.Compare(b, 50, func() {
 		next := make(chan lockfx.Grant)
 		go func() {
 			for {
 				<-freed
-				if g := must[lockfx.Grant](b)(store.Acquire(ctx, "ours", time.Minute)); g.OK {
+				if g := measure.Must[lockfx.Grant](b)(store.Acquire(ctx, "ours", time.Minute)); g.OK {
 					next <- g
 					return
 				}
 			}
 		}()
-		must[bool](b)(store.Release(ctx, "ours", held.Token))
+		measure.Must[bool](b)(store.Release(ctx, "ours", held.Token))
 		held = <-next
 	}, func() {
 		next := make(chan struct{})
 		go func() {
-			must[*pgconn.Notification](b)(listener.WaitForNotification(ctx))
-			must[pgconn.CommandTag](b)(pool.Exec(ctx, take))
+			measure.Must[*pgconn.Notification](b)(listener.WaitForNotification(ctx))
+			measure.Must[pgconn.CommandTag](b)(pool.Exec(ctx, take))
 			close(next)
 		}()
-		must[pgconn.CommandTag](b)(pool.Exec(ctx, free))
+		measure.Must[pgconn.CommandTag](b)(pool.Exec(ctx, free))
 		<-next
 	})
 }
 
-// The wall time of one renewal among a thousand.
 func BenchmarkRenewMany(b *testing.B) {
-	store := benchStore(b, bench(b), pgstore.WithAsyncCommit())
-	const held = 1000
-	renewals := make([]lockfx.Renewal, held)
-	for i := range renewals {
-		key := "lock " + strconv.Itoa(i)
-		g := must[lockfx.Grant](b)(store.Acquire(b.Context(), key, time.Hour))
-		renewals[i] = lockfx.Renewal{Key: key, Token: g.Token, TTL: time.Hour}
-	}
-	var took []float64
-	for b.Loop() {
-		begin := time.Now()
-		for _, r := range store.RenewMany(b.Context(), renewals) {
-			if !r.OK {
-				b.Fatal("not renewed: ", r.Err)
-			}
-		}
-		took = append(took, float64(time.Since(begin)))
-	}
-	b.ReportMetric(median(took)/held, "ns/renewal")
+	measure.RenewMany(b, benchStore(b, bench(b), pgstore.WithAsyncCommit()))
 }
 
 // The operations one by one.
