@@ -53,12 +53,15 @@ type NotAcquiredError struct {
 	Key        string
 	HeldBy     string        // the holder's label, if the store knows it
 	RetryAfter time.Duration // how long its lease can still last, if the store knows it
-	Self       bool          // this very lock is in use by another caller in this process
+	Self       bool          // this very lock is in use in this process
+	Nested     bool          // it is in use by the run that asks: a lock is not reentrant. Self is true too
 }
 
 func (e *NotAcquiredError) Error() string {
 	msg := "acquire " + strconv.Quote(e.Key) + ": "
 	switch {
+	case e.Nested:
+		return msg + "the run that asks holds this lock itself, and a lock is not reentrant"
 	case e.Self:
 		return msg + "this lock is in use by another caller in this process"
 	case e.HeldBy != "":

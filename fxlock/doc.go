@@ -49,7 +49,8 @@
 // second one in the same process, say another request, gets a
 // [lockfx.NotAcquiredError] whose Self is true, at once. With [Wait] it takes its place
 // in a line instead: first come, first served, and only the head of the line talks to
-// the store. Who does not wait never overtakes the line.
+// the store. Who does not wait never overtakes the line. A lock is not reentrant: a body
+// that asks for its own lock is refused at once, and Nested is true.
 //
 // # Not every time
 //

@@ -12,7 +12,8 @@ import (
 // SkipIfHeld returns f with contention turned into nil: what f returns is then
 // zero. It is for schedulers, to which a job that another replica runs is no fault,
 // also if f waited for the lock in vain ([Wait]). An outage of the store still is one,
-// and so is a wait that was cancelled, or ended by the stop of the application. f is a
+// and so is a wait that was cancelled, or ended by the stop of the application, and a
+// run inside of a run of the same lock. f is a
 // func type whose last result is an error, such as one that [Body] made; SkipIfHeld
 // panics for any other, and for nil.
 //
@@ -47,5 +48,7 @@ func SkipIfHeld[F any](f F) F {
 
 // contention reports whether somebody else has the lock, and nothing else is wrong.
 func contention(err error) bool {
-	return errors.Is(err, lockfx.ErrNotAcquired) && !errors.Is(err, context.Canceled) && !errors.Is(err, lockfx.ErrDisposed)
+	var refusal *lockfx.NotAcquiredError
+	nested := errors.As(err, &refusal) && refusal.Nested
+	return errors.Is(err, lockfx.ErrNotAcquired) && !nested && !errors.Is(err, context.Canceled) && !errors.Is(err, lockfx.ErrDisposed)
 }

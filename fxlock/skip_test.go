@@ -22,6 +22,7 @@ func TestSkipIfHeldTurnsContentionIntoNil(t *testing.T) {
 		"nil":                       {nil, false},
 		"held":                      {refusal, true},
 		"busy":                      {&lockfx.NotAcquiredError{Key: key, Self: true}, true},
+		"its own run":               {&lockfx.NotAcquiredError{Key: key, Self: true, Nested: true}, false},
 		"held for all of the limit": {fmt.Errorf("%w: %w", lockfx.ErrTimeout, refusal), true},
 		"held until the deadline":   {fmt.Errorf("%w: %w", context.DeadlineExceeded, refusal), true},
 		"an outage":                 {lockfx.ErrStore, false},

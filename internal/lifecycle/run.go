@@ -40,7 +40,30 @@ func (m *Machine) RunOn(ctx context.Context, terms Terms, body func(context.Cont
 		err = m.finish(h, err)
 	}()
 	m.tellBeforeBody()
-	return body(lockfx.WithToken(run, h.token), h)
+	h.inside = runContext{lockfx.WithToken(run, h.token), h}
+	return body(&h.inside, h)
+}
+
+// runContext is the context of a body. It knows the hold that the body runs under.
+type runContext struct {
+	context.Context
+	hold *Hold
+}
+
+type holdKey struct{ of *Machine }
+
+func (c *runContext) Value(key any) any {
+	if key == (holdKey{c.hold.m}) {
+		return c.hold
+	}
+	return c.Context.Value(key)
+}
+
+// Inside reports whether ctx is, or descends from, that of a body that runs under m and
+// has not ended.
+func (m *Machine) Inside(ctx context.Context) bool {
+	h, ok := ctx.Value(holdKey{m}).(*Hold)
+	return ok && h.State() != lockfx.Released
 }
 
 // finish releases after the body, and joins what went wrong.

@@ -51,8 +51,14 @@ func (l *Line) Idle() bool {
 // empty. Otherwise it waits for at most r.Limit; the error then matches
 // [lockfx.ErrTimeout] and says what was in the way. The limit is over when body
 // begins. Waiting ends at once with ctx and with the disposal of the machine.
+//
+// A body that asks for the lock that it runs under would wait for itself: it is
+// refused at once, with Nested true.
 func (l *Line) Run(ctx context.Context, r Request, body Body) error {
-	if r.Limit == 0 {
+	switch {
+	case r.Machine.Inside(ctx):
+		return &lockfx.NotAcquiredError{Key: r.Machine.Key(), Self: true, Nested: true}
+	case r.Limit == 0:
 		return l.try(ctx, r, body)
 	}
 	w := &waiter{Request: r, began: time.Now()}
