@@ -24,7 +24,7 @@ func Bind(name string, lock *Lock) fx.Option {
 		return lock
 	}
 	return fx.Options(
-		fx.Provide(annotated.Located(provide, site, fx.ResultTags(tag))),
+		fx.Provide(oneOfThatName(site, name), annotated.Located(provide, site, fx.ResultTags(tag))),
 		fx.Invoke(fx.Annotate(func(*Lock) {}, fx.ParamTags(tag))),
 	)
 }

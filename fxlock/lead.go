@@ -120,7 +120,7 @@ func (p asLeader) provide(b *body, s *settings) []any {
 	_, tag := p.gives(b, s)
 	provided := []any{annotated.Located(made, b.pc, fx.ResultTags(tag))}
 	if !s.named {
-		provided = append(provided, annotated.Located(unnamed(reflect.TypeFor[*Leadership](), tag), b.pc))
+		provided = append(provided, annotated.Located(passOn(reflect.TypeFor[*Leadership](), tag), b.pc))
 	}
 	return provided
 }

@@ -217,7 +217,8 @@ func TestValidateBuildsNothing(t *testing.T) {
 	noError(t, fxlock.Validate(opts...))
 	noError(t, fxlock.Validate())
 	wantText(t, fxlock.Validate(fxlock.Module(key, fxlock.StoreFromGraph("redis"))),
-		`*fxlock.Lock[name="nightly"]`, `missing type: lockfx.Store[name="redis"]`)
+		`*fxlock.Lock[name="nightly"]`, "lock nightly, fxlock.StoreFromGraph: fx.Provide a lockfx.Store", "fxlock.StoreFrom",
+		`missing type: lockfx.Store[name="redis"]`)
 	wantText(t, fxlock.Validate(fxlock.Module(key, memory(), fxlock.Share[*DB]())), "missing type: *fxlock_test.DB")
 	wantText(t, fxlock.Validate(fxlock.Module(key, memory(), fxlock.ShareGroup[Route]("r"), fxlock.WithTTL(-1))), "ttl -1ns")
 }
@@ -228,12 +229,12 @@ func TestNamesThatAreTakenAreToldWithBothPlaces(t *testing.T) {
 	wantText(t, newErr(
 		fxlock.Module(key, memory()),
 		fxlock.Module(key, fxlock.Named(), memory()),
-	), first, second, `*fxlock.Lock[name="nightly"]`, "already provided by")
+	), first, second, "a *fxlock.Lock called nightly", "fxlock.WithKey", "already provided by")
 	first, second = here(2), here(3)
 	wantText(t, newErr(
 		fxlock.Module(key, memory()),
 		fxlock.Bind(key, alone),
-	), first, second, `*fxlock.Lock[name="nightly"]`, "already provided by")
+	), first, second, "a *fxlock.Lock called nightly", "fxlock.WithKey", "already provided by")
 	first, second = here(2), here(3)
 	wantText(t, newErr(fxlock.Module(key, memory(),
 		fxlock.Body[Nightly](rebuild),

@@ -35,14 +35,16 @@ func Module(name string, opts ...Option) fx.Option {
 	if err != nil {
 		return fx.Error(fmt.Errorf("%s (%s): %w", s.moduleText(), place(site), err))
 	}
+	tag := nameTag([]string{name})
 	provided := []any{
-		annotated.Located(s.provideLock(), site, fx.ResultTags(nameTag([]string{name}))),
+		oneOfThatName(site, name),
+		annotated.Located(s.provideLock(), site, fx.ResultTags(tag)),
 	}
 	if !s.named {
-		provided = append(provided, annotated.Located(unnamed(reflect.TypeFor[*Lock](), nameTag([]string{name})), site))
+		provided = append(provided, oneUnnamed(site), annotated.Located(passOn(reflect.TypeFor[*Lock](), tag), site))
 	}
-	if s.store.owned() {
-		provided = append(provided, s.store.provide(name))
+	if s.store.inGraph() {
+		provided = append(provided, s.store.provide(name, site))
 	}
 	for _, b := range s.bodies {
 		provided = append(provided, b.provide(s)...)
@@ -64,7 +66,7 @@ func Module(name string, opts ...Option) fx.Option {
 func (s *settings) provideLock() any {
 	var p paramObject
 	storeField := 0
-	if s.store != nil && s.store.value == nil {
+	if s.store.inGraph() {
 		storeField = p.add(storeType, s.store.tag(s.name))
 	}
 	loggerField := p.add(loggerType, `optional:"true"`)
@@ -99,16 +101,6 @@ func (s *settings) provideLock() any {
 		}
 		in.Field(lifecycleField).Interface().(fx.Lifecycle).Append(l.hook())
 		return reflect.ValueOf(l), nil
-	})
-}
-
-// unnamed returns a constructor that gives the value of type t with the given tag
-// without it.
-func unnamed(t reflect.Type, tag string) any {
-	var p paramObject
-	field := p.add(t, tag)
-	return makeFunc([]reflect.Type{p.structType()}, t, func(args []reflect.Value) (reflect.Value, error) {
-		return args[0].Field(field), nil
 	})
 }
 

@@ -145,10 +145,17 @@ func storeCtor(ctor any) (reflect.Value, error) {
 	}), nil
 }
 
-// provide returns the constructor that puts an owned store into the graph, under a
-// name that only this lock asks for.
-func (c *storeChoice) provide(lock string) any {
-	return annotated.Located(c.ctor.Interface(), c.pc, fx.ResultTags(c.tag(lock)))
+// inGraph reports whether the store comes out of the graph.
+func (c *storeChoice) inGraph() bool { return c != nil && c.value == nil }
+
+// provide returns the constructor that puts the store into the graph, under a name that
+// only this lock asks for. Where the application has none to give, fx prints the name.
+func (c *storeChoice) provide(lock string, site uintptr) any {
+	made, pc := passOn(storeType, c.graph), site
+	if c.owned() {
+		made, pc = c.ctor.Interface(), c.pc
+	}
+	return annotated.Located(made, pc, fx.ResultTags(c.tag(lock)))
 }
 
 // tag returns the struct tag that the lock asks for its store with.
@@ -156,7 +163,8 @@ func (c *storeChoice) tag(lock string) string {
 	if c.owned() {
 		return nameTag([]string{"fxlock:store:" + lock})
 	}
-	return c.graph
+	return nameTag([]string{fmt.Sprintf("lock %s, fxlock.StoreFromGraph: fx.Provide a lockfx.Store (fx.As makes one of a concrete type), "+
+		"or use fxlock.StoreFrom", lock)})
 }
 
 func isNil(v any) bool {
