@@ -13,6 +13,10 @@ type Config struct {
 	Key             string        `mapstructure:"key"`
 	TTL             time.Duration `mapstructure:"ttl"`
 	Heartbeat       time.Duration `mapstructure:"heartbeat"`
+	CallTimeout     time.Duration `mapstructure:"call_timeout"`
+	Wait            time.Duration `mapstructure:"wait"`
+	MinHold         time.Duration `mapstructure:"min_hold"`
+	MaxHold         time.Duration `mapstructure:"max_hold"`
 	ReleaseTimeout  time.Duration `mapstructure:"release_timeout"`
 	TeardownTimeout time.Duration `mapstructure:"teardown_timeout"`
 	RenewRetry      bool          `mapstructure:"renew_retry"`
@@ -59,6 +63,10 @@ func (c Config) options() []Option {
 	add(c.Key != "", func() Option { return WithKey(c.Key) })
 	add(c.TTL != 0, func() Option { return WithTTL(c.TTL) })
 	add(c.Heartbeat != 0, func() Option { return WithHeartbeat(c.Heartbeat) })
+	add(c.CallTimeout != 0, func() Option { return WithCallTimeout(c.CallTimeout) })
+	add(c.Wait != 0, func() Option { return Wait(c.Wait) })
+	add(c.MinHold != 0, func() Option { return MinHold(c.MinHold) })
+	add(c.MaxHold != 0, func() Option { return MaxHold(c.MaxHold) })
 	add(c.ReleaseTimeout != 0, func() Option { return WithReleaseTimeout(c.ReleaseTimeout) })
 	add(c.TeardownTimeout != 0, func() Option { return WithTeardownTimeout(c.TeardownTimeout) })
 	add(c.RenewRetry, WithRenewRetry)

@@ -1,6 +1,7 @@
 package fxlock_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"reflect"
@@ -17,6 +18,7 @@ import (
 func everyOption() map[string]any {
 	return map[string]any{
 		"key": "k", "ttl": "1m", "heartbeat": "20s", "release_timeout": "1s", "teardown_timeout": "2s",
+		"call_timeout": "3s", "wait": "4s", "min_hold": "5s", "max_hold": "6s",
 		"renew_retry": true, "token_name": "t", "holder_name": "h", "label": "l", "named": true, "private": true,
 	}
 }
@@ -26,6 +28,7 @@ func TestDecodeConfigReadsEveryOption(t *testing.T) {
 	must(t, err)
 	want := fxlock.Config{
 		Key: "k", TTL: time.Minute, Heartbeat: 20 * time.Second, ReleaseTimeout: time.Second, TeardownTimeout: 2 * time.Second,
+		CallTimeout: 3 * time.Second, Wait: 4 * time.Second, MinHold: 5 * time.Second, MaxHold: 6 * time.Second,
 		RenewRetry: true, TokenName: "t", HolderName: "h", Label: "l", Named: true, Private: true,
 	}
 	if got != want {
@@ -78,6 +81,43 @@ func TestAConfigIsItsOptions(t *testing.T) {
 		}))
 		if lock.Key() != "other" || store.labels[0] != "l" || renewals.Load() != 2 {
 			t.Errorf("key %q, label %q, %d renewals", lock.Key(), store.labels[0], renewals.Load())
+		}
+	})
+}
+
+// callStore notes for how long a request may take.
+type callStore struct {
+	lockfx.Store
+	limits []time.Duration
+}
+
+func (s *callStore) Acquire(ctx context.Context, key string, ttl time.Duration) (lockfx.Grant, error) {
+	end, _ := ctx.Deadline()
+	s.limits = append(s.limits, time.Until(end))
+	return s.Store.Acquire(ctx, key, ttl)
+}
+
+func TestAConfigBoundsWaitingAndHolding(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		store := &callStore{Store: fxlock.NewMemoryStore()}
+		lock := newLock(t, store, fxlock.WithConfig(fxlock.Config{
+			CallTimeout: 3 * time.Second, Wait: time.Minute, MinHold: 10 * time.Second, MaxHold: 20 * time.Second,
+		}))
+		must(t, lock.Run(t.Context(), func() {}))
+		if store.limits[0] != 3*time.Second {
+			t.Errorf("a call may take %v", store.limits[0])
+		}
+		began := time.Now()
+		err := lock.Run(t.Context(), func(ctx context.Context) {
+			if waited := time.Since(began); waited < 10*time.Second || waited > 11*time.Second {
+				t.Errorf("it waited %v", waited)
+			}
+			began = time.Now()
+			<-ctx.Done()
+		})
+		var lost *lockfx.LostError
+		if held := time.Since(began); !errors.As(err, &lost) || lost.Reason != lockfx.ReasonMaxHold || held != 20*time.Second {
+			t.Errorf("it ended after %v: %v", held, err)
 		}
 	})
 }
