@@ -70,9 +70,17 @@ func (e *NotAcquiredError) Error() string {
 		msg += "held by another"
 	}
 	if e.RetryAfter > 0 {
-		msg += ", for at most " + e.RetryAfter.String()
+		msg += ", for at most " + forPeople(e.RetryAfter)
 	}
 	return msg
+}
+
+// forPeople rounds what nobody reads on.
+func forPeople(d time.Duration) string {
+	if d > time.Second {
+		d = d.Round(time.Millisecond)
+	}
+	return d.String()
 }
 
 // Is reports whether target is [ErrNotAcquired], or [ErrNotIdle] when Self is true.

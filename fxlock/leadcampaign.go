@@ -169,7 +169,7 @@ func (c *campaign) log(led time.Duration, err error, more ...zap.Field) {
 		what, more = "term failed", append(more, zap.Duration("led_for", led))
 	}
 	more = append(more, zap.String("lock", lock.settings.name), keyField(lock.Key()), zap.Error(err))
-	lock.logger.Named("fxlock").Warn(what, more...)
+	forLines(lock.logger).Warn(what, more...)
 }
 
 // rest waits for d, or until the campaign is over.

@@ -10,9 +10,15 @@ import (
 	"github.com/lockfx/lockfx"
 )
 
+// forLines returns a logger for lines that say all themselves: where in this package one
+// is written, and the stack there, say nothing more.
+func forLines(logger *zap.Logger) *zap.Logger {
+	return logger.Named("fxlock").WithOptions(zap.WithCaller(false), zap.AddStacktrace(zapcore.FatalLevel))
+}
+
 // logEvents returns an observer that writes one line for each event.
 func logEvents(logger *zap.Logger) func(lockfx.Event) {
-	logger = logger.Named("fxlock")
+	logger = forLines(logger)
 	return func(e lockfx.Event) {
 		line := logger.Check(levelOf(e), e.Kind.String())
 		if line == nil {
@@ -63,7 +69,7 @@ func (l *Lock) warnOfMemory() {
 		fmt.Fprintf(os.Stderr, "fxlock: lock %q: %s; %s\n", l.settings.name, warning, cure)
 		return
 	}
-	l.logger.Named("fxlock").Warn(warning, zap.String("lock", l.settings.name),
+	forLines(l.logger).Warn(warning, zap.String("lock", l.settings.name),
 		keyField(l.settings.key), zap.String("cure", cure))
 }
 

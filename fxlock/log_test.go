@@ -107,7 +107,7 @@ func TestEveryTransitionIsLoggedAndObserved(t *testing.T) {
 				store := newSpyStore(new(journal))
 				opts := append(slices.Clip(tt.opts), fxlock.WithKey("the-key"), fxlock.Observer(func(e lockfx.Event) { events = append(events, e) }))
 				var lock *fxlock.Lock
-				app := fx.New(fx.NopLogger, fx.Supply(zap.New(core)), fx.Populate(&lock),
+				app := fx.New(fx.NopLogger, fx.Supply(zap.New(core, zap.AddCaller(), zap.AddStacktrace(zap.WarnLevel))), fx.Populate(&lock),
 					fxlock.Module(key, append(opts, fxlock.WithStore(sameKey{store}))...))
 				must(t, app.Start(t.Context()))
 				tt.do(t, lock, store)
@@ -116,6 +116,9 @@ func TestEveryTransitionIsLoggedAndObserved(t *testing.T) {
 				for i, line := range logs.All() {
 					got = append(got, lineText(t, line))
 					checkEvent(t, line, events[i])
+					if line.Stack != "" || line.Caller.Defined {
+						t.Errorf("%q tells of the inside of this package: %v %s", line.Message, line.Caller, line.Stack)
+					}
 				}
 				if !slices.Equal(got, tt.want) || len(events) != len(got) {
 					t.Errorf("%d events; logged\n%s\nwant\n%s", len(events), strings.Join(got, "\n"), strings.Join(tt.want, "\n"))

@@ -185,6 +185,25 @@ func TestAPerRunConstructorThatCanNotBeBuiltIsToldEarly(t *testing.T) {
 	}
 }
 
+// What a run binds by itself, and its own lock, can't be shared: the cure is another one.
+func TestWhatCanNotBeSharedIsToldOtherwise(t *testing.T) {
+	type misspelt struct {
+		fx.In
+		Token lockfx.Token `name:"lock:token"`
+	}
+	var lock *fxlock.Lock
+	app := fx.New(fx.NopLogger, fxlock.Module(key, memory()), fx.Populate(&lock))
+	noError(t, app.Err())
+	wantText(t, lock.Run(t.Context(), func(misspelt) {}),
+		`lockfx.Token[name="lock:token"] does not reach the run: a run binds it unnamed; the token also as name:"lock:fence", and the holder`)
+	wantText(t, lock.Run(t.Context(), func(*fxlock.Lock) {}), "*fxlock.Lock does not reach the run: a run has no use for its own lock")
+	type other struct {
+		fx.In
+		Lock *fxlock.Lock `name:"other"`
+	}
+	wantText(t, lock.Run(t.Context(), func(other) {}), `add fxlock.Share[*fxlock.Lock]("other")`)
+}
+
 // What a body or a constructor asks for in vain is told with its type, the lock,
 // the place and the cure: by fx.New, by fx.ValidateApp and by fxlock.Validate.
 func TestWhatABodyAsksInVainIsToldWithItsCure(t *testing.T) {

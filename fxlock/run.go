@@ -118,7 +118,7 @@ func checkBody(fn, dst reflect.Value) error {
 	case !fn.IsValid() || fn.Kind() == reflect.Func && fn.IsNil():
 		return errNilBody
 	case fn.Kind() != reflect.Func:
-		return fmt.Errorf("%w: must be a function, and is a %v", lockfx.ErrConfig, fn.Type())
+		return fmt.Errorf("%w: must be a function, not of type %v", lockfx.ErrConfig, fn.Type())
 	}
 	t := fn.Type()
 	n := t.NumOut()

@@ -146,7 +146,7 @@ func TestAFaultyBodyIsRefusedBeforeTheLockIsTaken(t *testing.T) {
 	}{
 		"nil":           {lock.Run(ctx, nil), `run "nightly": check the body: invalid configuration: must be a function, and is nil`},
 		"nil func":      {lock.Run(ctx, none), "must be a function, and is nil"},
-		"no func":       {lock.Run(ctx, 7), "must be a function, and is a int"},
+		"no func":       {lock.Run(ctx, 7), "must be a function, not of type int"},
 		"value for Run": {lock.Run(ctx, func() int { return 0 }), "func() int must return nothing or an error; fxlock.RunValue takes a value"},
 		"own error":     {lock.Run(ctx, func() *lockfx.LostError { return nil }), "must return nothing or an error"},
 		"two values":    {lock.Run(ctx, func() (int, error) { return 0, nil }), "must return nothing or an error"},
