@@ -3,6 +3,7 @@ package fxlock_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -189,7 +190,7 @@ func TestCase_S05_AStopThatRunsOutOfTime(t *testing.T) {
 		deaf.journal.expect(t, "standing by", "elected",
 			"term ended: body-fault\n"+`hold "nightly": lease lost: disposed (token 946684800000000)`, "stood down",
 			"standing by", "elected", "term ended: body-fault")
-		noError(t, deaf.Check(t.Context()))
+		wantIs(t, deaf.Check(t.Context()), errBody) // of the new term
 	})
 }
 
@@ -235,7 +236,7 @@ func TestCase_S04_AStartThatRunsOutOfTimeAfterTheCampaignBegan(t *testing.T) {
 		slow = false
 		c.start(t)
 		leads(t, true, c)
-		c.journal.expect(t, "standing by", "elected", "term ended: lock is disposed", "stood down", "standing by", "elected")
+		c.journal.expect(t, "standing by", "elected", "term ended", "stood down", "standing by", "elected")
 	})
 }
 
@@ -357,6 +358,14 @@ func TestErrorsOfTermsAreLogged(t *testing.T) {
 				if got != tt.want {
 					t.Errorf("logged %q, want %q", got, tt.want)
 				}
+				changes := []string{"standing by", "elected", "term ended", "stood down"}
+				switch {
+				case strings.HasPrefix(tt.want, "term failed"):
+					changes[2] += ": " + errBody.Error()
+				case tt.want != "":
+					changes = []string{"standing by", "stood down"}
+				}
+				c.journal.expect(t, changes...)
 			})
 		})
 	}

@@ -102,6 +102,20 @@ func TestThePauseAfterErrors(t *testing.T) {
 	})
 }
 
+// Who pauses after a fault does not stand by in good order; who tries again does.
+func TestAPauseAfterAFaultIsNotInGoodOrder(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		store := fxlock.NewMemoryStore()
+		c := campaigns(t, store, func() error { return errBody })
+		wantIs(t, c.Check(t.Context()), errBody)
+		wantText(t, c.Check(t.Context()), `lead "nightly": `)
+		release := holding(t, newLock(t, store)) // so that the next attempt is refused
+		pass(2 * time.Second)
+		noError(t, c.Check(t.Context()))
+		release()
+	})
+}
+
 // A term that ended well makes the next pause short, however short it was itself.
 func TestAGoodEndShortensThePause(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

@@ -124,7 +124,11 @@ func (c *campaign) lead() (led time.Duration, err error) {
 		defer func() {
 			if !began.IsZero() {
 				led = max(time.Since(began), 1)
-				c.tell(LeadershipEvent{Change: TermEnded, Token: token, Err: err})
+				ended := LeadershipEvent{Change: TermEnded, Token: token, Err: err}
+				if c.orderly(err) {
+					ended.Err = nil
+				}
+				c.tell(ended)
 			}
 		}()
 		err = c.bound.callPlain(c.ctx, c.bound.run, func(h lockfx.Holder) {
@@ -143,9 +147,10 @@ func (c *campaign) pause(led time.Duration, err error) time.Duration {
 	switch {
 	case err == nil, led == 0 && errors.Is(err, lockfx.ErrSkipped): // a condition of the module said no
 		c.failures = 0
+		c.trouble.Store(nil)
 		return c.settings.pause
 	case c.ctx.Err() != nil:
-		if led > 0 && !errors.Is(err, lockfx.ErrDisposed) && !errors.Is(err, context.Canceled) {
+		if led > 0 && !c.orderly(err) {
 			c.log(led, err)
 		}
 		return 0
@@ -154,8 +159,16 @@ func (c *campaign) pause(led time.Duration, err error) time.Duration {
 	}
 	pause := waiting.Jittered(min(minStandBy<<min(c.failures, 10), maxStandBy))
 	c.failures++
+	fault := c.fault(err)
+	c.trouble.CompareAndSwap(nil, &fault) // the lock's own events say more
 	c.log(led, err, zap.Duration("standing_by_in", pause))
 	return pause
+}
+
+// orderly reports whether err says no more than that the campaign was told to end.
+func (c *campaign) orderly(err error) bool {
+	told := errors.Is(err, lockfx.ErrDisposed) || errors.Is(err, context.Canceled)
+	return c.ctx.Err() != nil && told && !errors.Is(err, lockfx.ErrLost) && !errors.Is(err, lockfx.ErrStore)
 }
 
 // log tells of an error that nobody else hears of.

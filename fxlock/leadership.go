@@ -58,8 +58,9 @@ func (l *Leadership) Leader(ctx context.Context) (lockfx.Lease, error) {
 // Check is a readiness check, in the form that most health libraries take. It is nil
 // while the application leads or stands by in good order, and after the term of
 // [OneTerm]. It is an error before the start and after the stop, when the lock was
-// disposed of, when the store failed at the last attempt, and while a term of an
-// earlier start still runs. It asks nobody.
+// disposed of, when the store failed at the last attempt, in the pause after a term or
+// an attempt that failed, and while a term of an earlier start still runs. It asks
+// nobody.
 func (l *Leadership) Check(context.Context) error {
 	l.mu.Lock()
 	c := l.campaign

@@ -33,7 +33,9 @@ func (c LeadershipChange) String() string {
 type LeadershipEvent struct {
 	Change LeadershipChange
 	Token  lockfx.Token // of the term, on Elected and TermEnded
-	Err    error        // on TermEnded, if fn did not return nil under a lease that lasted
+	// Err, on TermEnded, is what went wrong: fn failed, or the lease was lost. That fn
+	// returns the cause of its context when the application stops is in good order.
+	Err error
 }
 
 // subscriber is a function that is told of changes.

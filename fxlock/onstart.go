@@ -11,7 +11,6 @@ import (
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock/internal/annotated"
-	"github.com/lockfx/lockfx/internal/waiting"
 )
 
 // OnStart runs fn under the lock while the application starts, such as a migration
@@ -19,11 +18,11 @@ import (
 // its cause, and the lock is released whatever happened. [If] tells whether the work
 // is still needed: a run that it skips is no fault.
 //
-// It waits for the lock for as long as the context of the start lasts, less a
-// twentieth of that, a second at most, so that the start can say what was in the
-// way; or as [Wait] says. fx.StartTimeout must leave time for the work of the others
-// as well. fn's context ends with that of the start. A fn that does not heed it
-// keeps its lease until it returns, even though the start has failed by then.
+// It waits for the lock, and works, for as long as the context of the start lasts, less
+// a twentieth of that, a second at most, so that the start can say what it was about;
+// [Wait] can make the wait shorter. fx.StartTimeout, 15 s unless set, must leave time for
+// the work of the others as well. A fn that does not heed the end of its context keeps
+// its lease until it returns, even though the start has failed by then.
 //
 // M is a marker type of the application's own, and M is in the graph: what takes an
 // M has its OnStart hooks after the work.
@@ -90,10 +89,16 @@ type asOnStart struct{ marker reflect.Type }
 func (p asOnStart) provide(b *body, s *settings) []any {
 	return []any{annotated.Located(b.fromBound(s, p.marker, func(bound *boundBody, lc fx.Lifecycle) reflect.Value {
 		lc.Append(fx.StartHook(func(ctx context.Context) error {
-			if err := bound.callPlain(ctx, withinStart(ctx, bound.run), nil); err != nil {
-				return fmt.Errorf("%s of lock %q: %w", b.text, s.name, err)
+			ctx, cancel := withinStart(ctx)
+			defer cancel()
+			err := bound.callPlain(ctx, bound.run, nil)
+			if over := context.Cause(ctx); err != nil && over != nil && !errors.Is(err, over) {
+				err = fmt.Errorf("%w: %w", over, err)
 			}
-			return nil
+			if err != nil {
+				err = fmt.Errorf("%s of lock %q: %w", b.text, s.name, err)
+			}
+			return err
 		}))
 		return reflect.Zero(p.marker)
 	}), b.pc)}
@@ -103,15 +108,18 @@ func (p asOnStart) gives(*body, *settings) (reflect.Type, string) { return p.mar
 
 func (asOnStart) forced() bool { return true }
 
-// maxSpare is the time that the waiting leaves of a start at most.
+// maxSpare is the time that the work leaves of a start at most.
 const maxSpare = time.Second
 
-// withinStart limits a wait without a limit to the context of the start. It ends a
-// little earlier: of a start whose context has ended fx says nothing but that.
-func withinStart(ctx context.Context, run runSettings) runSettings {
+// withinStart returns a context that ends a little earlier than that of the start, of
+// which fx says nothing but that it has ended.
+func withinStart(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, limited := ctx.Deadline()
-	if left := time.Until(end); limited && left > 0 && run.wait.value == waiting.Forever {
-		run.wait.set(left - min(left/20, maxSpare))
+	if !limited {
+		return ctx, func() {}
 	}
-	return run
+	left := time.Until(end)
+	spare := min(left/20, maxSpare)
+	return context.WithDeadlineCause(ctx, end.Add(-spare), fmt.Errorf("%w: the start leaves %v for the wait and the work, see fx.StartTimeout",
+		context.DeadlineExceeded, (left-spare).Round(time.Millisecond)))
 }

@@ -198,8 +198,8 @@ func TestAStartSaysWhatItWaitedFor(t *testing.T) {
 		waits   time.Duration
 		says    string
 	}{
-		"long":  {time.Minute, nil, 59 * time.Second, "waited 59s, and the wait limit is 59s"},
-		"short": {time.Second, nil, 950 * time.Millisecond, "the wait limit is 950ms"},
+		"long":  {time.Minute, nil, 59 * time.Second, "stopped waiting after 59s: context deadline exceeded: the start leaves 59s for the wait and the work, see fx.StartTimeout"},
+		"short": {time.Second, nil, 950 * time.Millisecond, "the start leaves 950ms"},
 		"Wait":  {time.Minute, []fxlock.RunOption{fxlock.Wait(7 * time.Second)}, 7 * time.Second, "the wait limit is 7s"},
 		"none":  {time.Minute, []fxlock.RunOption{fxlock.Wait(0)}, 0, ""},
 	} {
@@ -269,7 +269,11 @@ func TestAStartTimeoutNeverLeavesTheLease(t *testing.T) {
 					fxlock.Module(key, fxlock.WithStore(store), fxlock.OnStart[Migrated](func(ctx context.Context) error {
 						return tt.fn(ctx, release)
 					})))
-				wantIs(t, inItsTime(app), context.DeadlineExceeded)
+				err := inItsTime(app)
+				wantIs(t, err, context.DeadlineExceeded)
+				if !tt.keeps {
+					wantText(t, err, "fxlock.OnStart[fxlock_test.Migrated]", "fx.StartTimeout")
+				}
 				pass(10 * ttl)
 				if store.free() == tt.keeps {
 					t.Errorf("the key is free: %v", store.free())
@@ -280,7 +284,8 @@ func TestAStartTimeoutNeverLeavesTheLease(t *testing.T) {
 					t.Error("the lease was left behind")
 				}
 				if !tt.keeps {
-					j.expect(t, `fxlock.OnStart[fxlock_test.Migrated](fxlock_test.TestAStartTimeoutNeverLeavesTheLease.func3.1.2) of lock "nightly": context deadline exceeded`)
+					j.expect(t, `fxlock.OnStart[fxlock_test.Migrated](fxlock_test.TestAStartTimeoutNeverLeavesTheLease.func3.1.2) of lock "nightly": `+
+						"context deadline exceeded: the start leaves 9.5s for the wait and the work, see fx.StartTimeout: context deadline exceeded")
 				}
 			})
 		})
