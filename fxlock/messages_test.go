@@ -240,6 +240,8 @@ func TestValidateBuildsNothing(t *testing.T) {
 		`missing type: lockfx.Store[name="redis"]`)
 	wantText(t, fxlock.Validate(fxlock.Module(key, memory(), fxlock.Share[*DB]())), "missing type: *fxlock_test.DB")
 	wantText(t, fxlock.Validate(fxlock.Module(key, memory(), fxlock.ShareGroup[Route]("r"), fxlock.WithTTL(-1))), "ttl -1ns")
+	wantText(t, fxlock.Validate(fxlock.Module(key, memory(), fxlock.WithTTL(30))), "fxlock.WithTTL(30ns): must be at least 1ms; is its unit missing?")
+	noError(t, fxlock.Validate(fxlock.Module(key, memory(), fxlock.WithTTL(time.Millisecond))))
 }
 
 func TestNamesThatAreTakenAreToldWithBothPlaces(t *testing.T) {

@@ -98,11 +98,16 @@ func WithKey(key string) Option {
 	return option{call("WithKey", key), func(s *settings) { s.key = key }}
 }
 
-// WithTTL sets the lease asked for, greater than 0; the default of a module is
-// 30 s. A holder that dies blocks the others for at most this long. [New] requires
-// it.
+// WithTTL sets the lease asked for, 1 ms or more; the default of a module is 30 s. A
+// holder that dies blocks the others for at most this long. [New] requires it.
 func WithTTL(ttl time.Duration) Option {
-	return option{"fxlock.WithTTL(" + ttl.String() + ")", func(s *settings) { s.ttl = ttl }}
+	text := "fxlock.WithTTL(" + ttl.String() + ")"
+	return option{text, func(s *settings) {
+		if ttl > 0 && ttl < time.Millisecond {
+			s.fault(text, "must be at least 1ms; is its unit missing?")
+		}
+		s.ttl = ttl
+	}}
 }
 
 // WithHeartbeat sets the time from one renewal to the next, greater than 0 and at
