@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,6 +96,25 @@ func TestValuesReachEveryCall(t *testing.T) {
 		}
 		r.wantCalls(t, "acquire", "renew 1", "release 1", "acquire", "release 2")
 	})
+}
+
+// What went wrong is said once, whether the store says all of it or only the cause.
+func TestAnErrorOfTheStoreIsToldOnce(t *testing.T) {
+	for name, own := range map[string]error{
+		"a cause":   errors.New("no route"),
+		"the whole": fmt.Errorf("acquire %q: %w: no route", key, lockfx.ErrStore),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.store.acquires(func(context.Context, lockfx.Token) (lockfx.Grant, error) { return lockfx.Grant{}, own })
+				_, err := r.Acquire(background)
+				const want = `acquire "nightly": store failed: no route`
+				if !errors.Is(err, own) || !errors.Is(err, lockfx.ErrStore) || err.Error() != want {
+					t.Errorf("the error is %v", err)
+				}
+			})
+		})
+	}
 }
 
 func TestTheFenceRisesAcrossAStart(t *testing.T) {

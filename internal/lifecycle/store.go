@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/lockfx/lockfx"
@@ -16,9 +17,14 @@ var (
 	errStillRenewal = errors.New("a renewal is still under way; the lease is left to expire")
 )
 
-// storeError says that op met err at the store.
+// storeError says that op met err at the store. A store that says so itself is not
+// repeated.
 func (m *Machine) storeError(op string, err error) error {
-	return fmt.Errorf("%s %q: %w: %w", op, m.cfg.Key, lockfx.ErrStore, err)
+	said := fmt.Sprintf("%s %q: ", op, m.cfg.Key)
+	if errors.Is(err, lockfx.ErrStore) && strings.HasPrefix(err.Error(), said) {
+		return err
+	}
+	return fmt.Errorf("%s%w: %w", said, lockfx.ErrStore, err)
 }
 
 // storePanic turns a panic of the store, recovered as r, into an error.
