@@ -46,7 +46,7 @@ func (h *Hold) tick(ctx context.Context) (held bool, err error) {
 		return false, err
 	}
 	if h.m.cfg.RenewRetry { // an attempt that hangs must leave time for another
-		if limit := h.m.cfg.Clock.AfterFunc(h.m.cfg.Heartbeat, func() { cancel(h.m.noAnswer) }); limit != nil {
+		if limit := h.m.after(h.m.cfg.Heartbeat, func() { cancel(h.m.noAnswer) }); limit != nil {
 			defer limit.Stop()
 		}
 	}
@@ -134,7 +134,7 @@ func (h *Hold) beatOn(at time.Time) bool {
 // armBeat arms the timer of the next heartbeat, and reports whether there is one.
 // m.mu is held.
 func (h *Hold) armBeat(at time.Time) bool {
-	h.beat = h.m.cfg.Clock.AfterFunc(max(at.Sub(h.m.cfg.Clock.Now()), 0), h.onBeat)
+	h.beat = h.m.after(max(at.Sub(h.m.cfg.Clock.Now()), 0), h.onBeat)
 	return h.beat != nil
 }
 

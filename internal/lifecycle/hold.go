@@ -65,7 +65,7 @@ func (h *Hold) begun() bool { return h.deadline.Load() != nil }
 // armExpiry arms the timer that declares the loss, and reports whether there is
 // one. m.mu is held.
 func (h *Hold) armExpiry(now time.Time) bool {
-	h.expiry = h.m.cfg.Clock.AfterFunc(h.Deadline().Sub(now), h.expire)
+	h.expiry = h.m.after(h.Deadline().Sub(now), h.expire)
 	return h.expiry != nil
 }
 
