@@ -62,13 +62,13 @@ func Example_errors() {
 	//     a mistake of ours
 }
 
-// table refuses writes whose token is smaller than one that it has seen: only the
-// resource can stop a writer that was paused past its lease.
+// table refuses writes whose token is none, or smaller than one that it has seen: only
+// the resource can stop a writer that was paused past its lease.
 type table struct{ seen lockfx.Token }
 
 func (t *table) write(ctx context.Context) error {
 	fence := lockfx.TokenFrom(ctx)
-	if fence < t.seen {
+	if !fence.Valid() || fence < t.seen {
 		return fmt.Errorf("write: %w", lockfx.ErrStaleToken)
 	}
 	t.seen = fence
@@ -96,11 +96,13 @@ func ExampleHolder() {
 	}
 	fmt.Println(kept.Held(), kept.Token()) // it never shows a later run
 	fmt.Println(target.write(stale))
+	fmt.Println(new(table).write(context.Background())) // no run, no token
 	// Output:
 	// nightly held true true true
 	// done
 	// nightly held true true true
 	// done
 	// false 0
+	// write: stale fencing token
 	// write: stale fencing token
 }

@@ -83,7 +83,9 @@ func (b *body) bind(s *settings) any {
 	})
 }
 
-// drainHook stops the runs of the body before what they use is stopped.
+// drainHook stops the runs of the body before what they use is stopped. If ctx ends
+// first, fx skips the lock's own hook, so the lock is disposed of here: the lease of a
+// body that does not listen is not renewed any more.
 func (b *boundBody) drainHook() fx.Hook {
 	return fx.Hook{
 		OnStart: func(context.Context) error {
@@ -92,7 +94,8 @@ func (b *boundBody) drainHook() fx.Hook {
 		},
 		OnStop: func(ctx context.Context) error {
 			if err := b.gate.Close(ctx, lockfx.ErrDisposed); err != nil {
-				return fmt.Errorf("stop %v of lock %q: it still runs: %w", b.f, b.lock.settings.name, err)
+				err = fmt.Errorf("stop %v of lock %q: it still runs: %w", b.f, b.lock.settings.name, err)
+				return join(err, b.lock.Dispose(ctx))
 			}
 			return nil
 		},

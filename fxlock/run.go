@@ -11,7 +11,8 @@ import (
 )
 
 // Do runs body under the lock, without dependency injection and so at the least
-// cost: acquire, body, release. See [Lock.Run] for the context and the errors.
+// cost: acquire, body, release. See [Lock.Run] for the context and the errors; a
+// [lockfx.ScopeError] says that the lease was lost, or ctx ended, before body began.
 func (l *Lock) Do(ctx context.Context, body func(context.Context, lockfx.Holder) error, opts ...RunOption) error {
 	run, err := l.settle(opts)
 	if err != nil {
@@ -26,6 +27,9 @@ func (l *Lock) Do(ctx context.Context, body func(context.Context, lockfx.Holder)
 	}
 	minHold := run.minHold.value
 	return l.under(ctx, run, condition, func(ctx context.Context, h *lifecycle.Hold) error {
+		if err := l.mayStart(ctx, h); err != nil {
+			return err
+		}
 		h.KeepFor(minHold)
 		return body(ctx, h)
 	})
@@ -142,6 +146,18 @@ func (l *Lock) settle(opts []RunOption) (runSettings, error) {
 		return run, l.scopeError("check the options", err)
 	}
 	return run, nil
+}
+
+// mayStart refuses to start a body whose lease was lost, whose caller gave up or whose
+// application stopped in the meantime: its holder would have no token any more.
+func (l *Lock) mayStart(ctx context.Context, h *lifecycle.Hold) error {
+	switch cause := context.Cause(ctx); {
+	case cause != nil:
+		return l.scopeError("start the body", cause)
+	case !h.Held():
+		return l.scopeError("start the body", lockfx.ErrLost)
+	}
+	return nil
 }
 
 func (l *Lock) scopeError(op string, err error) error {

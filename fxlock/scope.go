@@ -108,11 +108,8 @@ func (s *Scope) open(src *source, h *lifecycle.Hold, inputs []reflect.Value) ([]
 	if err := s.opened.Start(s.ctx); err != nil {
 		return nil, s.fault("start the run's values", err)
 	}
-	switch cause := context.Cause(s.ctx); {
-	case cause != nil:
-		return nil, s.fault("start the body", cause)
-	case !h.Held():
-		return nil, s.fault("start the body", lockfx.ErrLost)
+	if err := s.lock.mayStart(s.ctx, h); err != nil {
+		return nil, err
 	}
 	return args, nil
 }

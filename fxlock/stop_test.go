@@ -110,7 +110,8 @@ func TestARunThatOutlivesTheStopExcludesTheNextStart(t *testing.T) {
 		err := app.Stop(stop)
 		wantIs(t, err, context.DeadlineExceeded)
 		synctest.Wait() // fx does not wait for a hook that is late
-		wantText(t, hooks.err, `stop fxlock_test.Nightly of lock "nightly": it still runs: context deadline exceeded`)
+		wantText(t, hooks.err, `stop fxlock_test.Nightly of lock "nightly": it still runs: context deadline exceeded`,
+			`dispose "nightly": the body still runs under token`, "its lease is left to expire")
 
 		must(t, app.Start(t.Context()))
 		wantIs(t, nightly(t.Context()), lockfx.ErrNotAcquired)
@@ -120,6 +121,37 @@ func TestARunThatOutlivesTheStopExcludesTheNextStart(t *testing.T) {
 		must(t, app.Stop(t.Context()))
 		if len(tokens) != 2 || tokens[1] <= tokens[0] {
 			t.Errorf("tokens %v", tokens)
+		}
+	})
+}
+
+// The lease of a body that outlives the stop is left to expire, whether fx skipped
+// the hook of its lock or not.
+func TestALeaseIsNotRenewedForABodyThatOutlivesTheStop(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		deaf := make(chan struct{})
+		body := func() error { <-deaf; return nil }
+		for name, run := range map[string]func(context.Context, *fxlock.Lock, Nightly) error{
+			"Body": func(ctx context.Context, _ *fxlock.Lock, nightly Nightly) error { return nightly(ctx) },
+			"Run":  func(ctx context.Context, lock *fxlock.Lock, _ Nightly) error { return lock.Run(ctx, body) },
+		} {
+			store := newSpyStore(new(journal))
+			var lock *fxlock.Lock
+			var nightly Nightly
+			app := fx.New(fx.NopLogger, fx.Populate(&lock, &nightly), fxlock.Module(key, fxlock.WithStore(store), fxlock.Body[Nightly](body)))
+			must(t, app.Start(t.Context()))
+			done := make(chan error, 1)
+			go func() { done <- run(t.Context(), lock, nightly) }()
+			synctest.Wait()
+			stop, cancel := context.WithTimeout(t.Context(), time.Second)
+			wantIs(t, app.Stop(stop), context.DeadlineExceeded)
+			cancel()
+			time.Sleep(ttl)
+			if !store.free() || lock.Held() {
+				t.Errorf("%s: the lease is renewed under a body that is deaf", name)
+			}
+			deaf <- struct{}{}
+			wantIs(t, <-done, lockfx.ErrLost)
 		}
 	})
 }

@@ -21,6 +21,7 @@ type clock struct {
 	left       atomic.Int64 // how many timers it still arms
 	armed      atomic.Int64 // timers that neither fired nor were stopped
 	hasty      atomic.Bool  // timers fire in half their time
+	typedNil   atomic.Bool  // a timer that can't be armed is a nil pointer
 }
 
 func newClock() *clock {
@@ -46,6 +47,9 @@ func (c *clock) AfterFunc(d time.Duration, f func()) lockfx.Timer {
 		panic("a timer for the past")
 	}
 	if c.left.Add(-1) < 0 {
+		if c.typedNil.Load() {
+			return (*alarm)(nil)
+		}
 		return nil
 	}
 	if c.hasty.Load() {

@@ -83,6 +83,8 @@ func timers(n int64) func(call) {
 	return func(c call) { c.clock.left.Store(n) }
 }
 
+func typedNil(c call) { c.clock.typedNil.Store(true) }
+
 // both does one after the other.
 func both(first, second func(call)) func(call) {
 	return func(c call) {
@@ -221,6 +223,8 @@ var noGrants = []attempt{
 
 	{name: "no timer for the expiry", prepare: timers(0), errs: []error{lifecycle.ErrNoTimer}, unasked: true},
 	{name: "no timer for the heartbeat", prepare: timers(1), errs: []error{lifecycle.ErrNoTimer}, back: good},
+	{name: "a nil pointer for the expiry", prepare: both(typedNil, timers(0)), errs: []error{lifecycle.ErrNoTimer}, unasked: true},
+	{name: "a nil pointer for the heartbeat", prepare: both(typedNil, timers(1)), errs: []error{lifecycle.ErrNoTimer}, back: good},
 
 	{name: "give-back fails", answer: after(ending, granted, nil), prepare: releasing(always(false, errBoom)), errs: dead, back: good},
 	{name: "give-back refused", answer: after(ending, granted, nil), prepare: releasing(always(false, nil)), errs: dead, back: good},

@@ -33,57 +33,57 @@ func (h *Hold) renew() {
 func (h *Hold) tick(ctx context.Context) (held bool, err error) {
 	call, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	asked, underWay, err := h.beginRenewal(cancel)
+	begun, underWay, err := h.beginRenewal(cancel)
 	for underWay != nil {
 		select {
 		case <-underWay:
-			asked, underWay, err = h.beginRenewal(cancel)
+			begun, underWay, err = h.beginRenewal(cancel)
 		case <-ctx.Done():
 			return h.Held(), fmt.Errorf("renew %q: %w", h.m.cfg.Key, causeOf(ctx))
 		}
 	}
-	if asked.IsZero() {
+	if !begun {
 		return false, err
 	}
 	if h.m.cfg.RenewRetry { // an attempt that hangs must leave time for another
-		if limit := h.m.cfg.Clock.AfterFunc(h.m.cfg.Heartbeat, func() { cancel(h.m.noAnswer) }); limit != nil {
+		if limit := h.m.after(h.m.cfg.Heartbeat, func() { cancel(h.m.noAnswer) }); limit != nil {
 			defer limit.Stop()
 		}
 	}
 	renewed, failure := false, errExited
-	defer func() { held, err = h.endRenewal(asked, renewed, failure) }() // also if the store ended this goroutine
+	defer func() { held, err = h.endRenewal(renewed, failure) }() // also if the store ended this goroutine
 	renewed, failure = h.m.storeRenew(call, h.token, h.m.cfg.TTL)
 	return held, err
 }
 
-// beginRenewal returns the instant that the renewed lease counts from. Or it
-// returns a channel that closes at the end of the renewal that is under way; or
-// the loss, if there is one, when there is nothing to renew.
-func (h *Hold) beginRenewal(cancel context.CancelCauseFunc) (asked time.Time, underWay <-chan struct{}, loss error) {
+// beginRenewal notes the instant that the renewed lease counts from, and reports
+// whether there is something to renew. Otherwise it returns a channel that closes at
+// the end of the renewal that is under way; or the loss, if there is one.
+func (h *Hold) beginRenewal(cancel context.CancelCauseFunc) (begun bool, underWay <-chan struct{}, loss error) {
 	m := h.m
 	m.mu.Lock()
 	defer m.unlock()
 	if h.State() != lockfx.Held || h.abandoned {
-		return asked, nil, h.lossError()
+		return false, nil, h.lossError()
 	}
 	if h.renewal != nil {
-		return asked, h.renewal, nil
+		return false, h.renewal, nil
 	}
 	now := m.cfg.Clock.Now()
 	if passed(h.Deadline(), now) { // paused or suspended: the lease may be another's by now
 		h.expired()
-		return asked, nil, h.lossError()
+		return false, nil, h.lossError()
 	}
 	if h.beat != nil {
 		h.beat.Stop()
 		h.beat = nil
 	}
-	h.renewal, h.cancelRenewal = make(chan struct{}), cancel
-	return now, nil, nil
+	h.renewal, h.cancelRenewal, h.asked = make(chan struct{}), cancel, now
+	return true, nil, nil
 }
 
-// endRenewal judges the answer to a renewal that was asked for at asked.
-func (h *Hold) endRenewal(asked time.Time, renewed bool, err error) (bool, error) {
+// endRenewal judges the answer to the renewal that is under way.
+func (h *Hold) endRenewal(renewed bool, err error) (bool, error) {
 	m := h.m
 	m.mu.Lock()
 	defer m.unlock()
@@ -92,7 +92,7 @@ func (h *Hold) endRenewal(asked time.Time, renewed bool, err error) (bool, error
 	if h.State() != lockfx.Held {
 		return false, h.lossError()
 	}
-	next := asked.Add(m.cfg.Heartbeat)
+	next := h.asked.Add(m.cfg.Heartbeat)
 	switch now := m.cfg.Clock.Now(); {
 	case passed(h.Deadline(), now):
 		h.expired()
@@ -110,7 +110,7 @@ func (h *Hold) endRenewal(asked time.Time, renewed bool, err error) (bool, error
 		h.lose(lockfx.ReasonHeartbeatFailed, nil)
 	default:
 		h.failures = 0
-		deadline := h.deadlineFrom(asked)
+		deadline := h.deadlineFrom(h.asked)
 		h.deadline.Store(&deadline)
 		if passed(deadline, now) {
 			h.expired()
@@ -134,8 +134,7 @@ func (h *Hold) beatOn(at time.Time) bool {
 // armBeat arms the timer of the next heartbeat, and reports whether there is one.
 // m.mu is held.
 func (h *Hold) armBeat(at time.Time) bool {
-	clock := h.m.cfg.Clock
-	h.beat = clock.AfterFunc(max(at.Sub(clock.Now()), 0), h.onBeat)
+	h.beat = h.m.after(max(at.Sub(h.m.cfg.Clock.Now()), 0), h.onBeat)
 	return h.beat != nil
 }
 

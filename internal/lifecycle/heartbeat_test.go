@@ -205,6 +205,26 @@ func TestNoTimerLosesTheLease(t *testing.T) {
 	}
 }
 
+// A clock may begin at any time, also at the zero one: that is a time like others.
+func TestAClockMayBeginAtZero(t *testing.T) {
+	r := newRig(t, func(c *lifecycle.Config) { c.Clock = stopped{} })
+	r.acquire(t)
+	for range 2 {
+		if held, err := r.Tick(background); !held || err != nil {
+			t.Fatalf("Tick = %v, %v", held, err)
+		}
+	}
+	r.wantRelease(t, true)
+	r.wantCalls(t, "acquire", "renew 1", "renew 1", "release 1")
+}
+
+// stopped is a clock that stands at zero, and whose timers never fire.
+type stopped struct{}
+
+func (stopped) Now() time.Time                               { return time.Time{} }
+func (stopped) AfterFunc(time.Duration, func()) lockfx.Timer { return stopped{} }
+func (stopped) Stop() bool                                   { return true }
+
 func TestTick(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		want := func(wantHeld bool, wantErr error) {

@@ -29,6 +29,7 @@ type Hold struct {
 	expiry        lockfx.Timer            // declares the loss at the deadline
 	renewal       chan struct{}           // not nil while a renewal is under way, and closed at its end
 	cancelRenewal context.CancelCauseFunc // not nil while a renewal is under way
+	asked         time.Time               // when the last renewal left
 	failures      int                     // renewals that failed in a row
 	abandoned     bool                    // disposal ran out of time: no more heartbeats
 	leaving       bool                    // a release has begun
@@ -59,10 +60,13 @@ func (h *Hold) Token() lockfx.Token {
 // Deadline returns the instant from which Held is false.
 func (h *Hold) Deadline() time.Time { return *h.deadline.Load() }
 
+// begun reports whether the acquisition got as far as asking for the lock.
+func (h *Hold) begun() bool { return h.deadline.Load() != nil }
+
 // armExpiry arms the timer that declares the loss, and reports whether there is
 // one. m.mu is held.
 func (h *Hold) armExpiry(now time.Time) bool {
-	h.expiry = h.m.cfg.Clock.AfterFunc(h.Deadline().Sub(now), h.expire)
+	h.expiry = h.m.after(h.Deadline().Sub(now), h.expire)
 	return h.expiry != nil
 }
 

@@ -3,8 +3,10 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/lockfx/lockfx"
 )
@@ -91,6 +93,16 @@ func (m *Machine) Disposed() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.disposed
+}
+
+// after arms a timer, or returns nil if the clock has none: also for a nil pointer of
+// the clock's own type, whose lease nobody would end.
+func (m *Machine) after(d time.Duration, f func()) lockfx.Timer {
+	timer := m.cfg.Clock.AfterFunc(d, f)
+	if v := reflect.ValueOf(timer); v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil
+	}
+	return timer
 }
 
 // leave ends what inUse stands for. m.mu is held.

@@ -28,7 +28,7 @@ func (m *Machine) RunOn(ctx context.Context, terms Terms, body func(context.Cont
 	h.running, h.terms = true, terms
 	answer, err := m.acquire(ctx, run, h)
 	switch {
-	case h.since.IsZero() && errors.Is(err, lockfx.ErrNotIdle): // it never asked
+	case !h.begun() && errors.Is(err, lockfx.ErrNotIdle):
 		return &lockfx.NotAcquiredError{Key: m.cfg.Key, Self: true}
 	case err != nil:
 		return err

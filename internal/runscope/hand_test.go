@@ -105,6 +105,33 @@ func TestResolveRefuses(t *testing.T) {
 	scope.Close()
 }
 
+// What the body may do without is a zero value there. Who insists on it by hand is
+// told that it is not to be had.
+func TestResolveKnowsWhatIsAbsent(t *testing.T) {
+	type optional struct {
+		dig.In
+		Cache *Cache `optional:"true"`
+	}
+	body := func(*Hand, optional) {}
+	insists := func(c *Cache) {
+		if c == nil {
+			t.Error("a constructor of nothing gave nil")
+		}
+	}
+	scope := world{}.open(t, body, 1)
+	var missing *runscope.MissingError
+	if err := byHand(scope, insists); !errors.As(err, &missing) {
+		t.Errorf("without a cache: %v", err)
+	}
+	if err := byHand(scope, func(optional) {}); err != nil {
+		t.Errorf("without a cache, and without insisting: %v", err)
+	}
+	scope = world{app: []any{func() *Cache { return new(Cache) }}}.open(t, body, 1)
+	if err := byHand(scope, insists); err != nil {
+		t.Errorf("with a cache: %v", err)
+	}
+}
+
 func TestResolveFromManyGoroutines(t *testing.T) {
 	built := 0
 	w := world{app: []any{newApp}, ctors: perRun(func(db *DB, token lockfx.Token) *Writer {

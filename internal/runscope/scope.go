@@ -12,8 +12,9 @@ import (
 
 // Scope is the scope of one run.
 type Scope struct {
-	plan  *Plan
-	owner atomic.Uint64 // the goroutine that holds mu, if it is known
+	plan   *Plan
+	absent map[Key]bool  // what is bound as a zero value, since the application does not have it
+	owner  atomic.Uint64 // the goroutine that holds mu, if it is known
 
 	mu       sync.Mutex // guards what follows; dig is not safe for concurrent use
 	root     *dig.Container
@@ -70,7 +71,7 @@ func (s *Scope) Resolve(fn reflect.Type) ([]reflect.Value, error) {
 	var missing []Key
 	for _, l := range params(types) {
 		soft = soft || l.Soft
-		if !l.Optional && !s.plan.bound[l.Key] {
+		if !l.Optional && (s.absent[l.Key] || !s.plan.bound[l.Key]) {
 			missing = append(missing, l.Key)
 		}
 	}

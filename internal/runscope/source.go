@@ -11,7 +11,8 @@ import (
 // many goroutines.
 type Source struct {
 	plan   *Plan
-	mirror any // the constructor that gives the leaves; nil when there are none
+	mirror any          // the constructor that gives the leaves; nil when there are none
+	absent map[Key]bool // optional leaves that the application does not have
 }
 
 var (
@@ -53,11 +54,27 @@ func (p *Plan) BindShared(at map[Key]reflect.Value) (*Source, []Leaf) {
 }
 
 func (p *Plan) source(values []reflect.Value) *Source {
-	s := &Source{plan: p}
+	s := &Source{plan: p, absent: map[Key]bool{}}
+	for i, l := range p.leaves {
+		if l.Optional && isNil(values[i]) {
+			s.absent[l.Key] = true
+		}
+	}
 	if p.mirror.fn != nil {
 		s.mirror = p.mirror.constructor(values)
 	}
 	return s
+}
+
+// isNil reports whether v is a nil: what dig gives for an optional value that is not
+// there. The zero of any other type may as well be a value of the application.
+func isNil(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface, reflect.Map, reflect.Slice, reflect.Func, reflect.Chan:
+		return v.IsNil()
+	default:
+		return false
+	}
 }
 
 // Open makes the scope of one run. run holds a value for each of Spec.Run; those
@@ -69,7 +86,7 @@ func (s *Source) Open(run []reflect.Value) (*Scope, error) {
 			return nil, fmt.Errorf("run value %v: is wanted and has no value", k)
 		}
 	}
-	scope := &Scope{plan: p, root: dig.New(deferred...)}
+	scope := &Scope{plan: p, absent: s.absent, root: dig.New(deferred...)}
 	var err error
 	if s.mirror != nil {
 		err = scope.root.Provide(s.mirror, here...)
