@@ -26,9 +26,13 @@
 //
 //	worker  always acquired
 //	flock   acquired; skipped when it is unavailable or fails for another reason than
-//	        contention, such as ENOLCK, or a file of another user. Contention waits.
+//	        contention, such as ENOLCK, or a file of another user. Contention waits. A
+//	        process that is short of descriptors or memory fails.
 //	poll    acquired when flock was skipped or is off; skipped when flock is held.
 //	        There is no layer below it: when it fails, the call fails.
+//
+// A process that skipped flock excludes those alone that skip it too. Where flock works
+// for some and not for others, say On, or say Off to all.
 //
 // With poll On and flock held, flock has already put all who use it in order. Who
 // holds the directory then does not use flock, and the call fails at once with
