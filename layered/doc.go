@@ -78,8 +78,10 @@
 // and key. The poll layer's directory has the suffix ".lock". [LockFile] tells the
 // path, and [WithFile] sets it, so that other programs can lock the same:
 //
-//	flock /run/backup rsync ...         excludes the flock layer of WithFile("/run/backup")
-//	lockfile.lock("/run/reports")       excludes the poll layer of WithFile("/run/reports")
+//	flock /run/backup rsync ...                         excludes the flock layer of WithFile("/run/backup")
+//	lockfile.lock("/run/reports", { realpath: false })  excludes the poll layer of WithFile("/run/reports")
+//
+// The second needs [Scope]{Flock: Off}: by default flock is held and poll skipped.
 //
 // A lock file is 0600, is never removed and says nothing by being there: after a crash
 // the kernel has unlocked it. Removing one by hand is safe while nobody holds it. A
