@@ -97,8 +97,10 @@
 // taken for a free key, nor for a held one, and no token is issued on its account. It
 // takes a decision of a person:
 //
-//   - A record: [Store.Break] frees the key. To remove the file by hand does the same.
-//     First make sure that the holder is gone, since its lease is gone with the record.
+//   - A record: [Store.Break] frees the key. To remove the file by hand does the same,
+//     and is the way if mark.json is missing too, since Break can't tell then which
+//     token to go on from. First make sure that the holder is gone, since its lease is
+//     gone with the record.
 //   - mark.json: remove it by hand. The next acquisition makes it again from the
 //     records and the clock.
 //

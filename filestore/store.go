@@ -41,8 +41,9 @@ var _ lockfx.Store = (*Store)(nil)
 // the same one.
 //
 // An error matches [lockfx.ErrConfig] for a bad option, [ErrUnsafe] for a directory in
-// which other users can write or that belongs to one, or comes from the file system.
-// All faults are told at once.
+// which everybody can write or that belongs to another user, or comes from the file
+// system. A directory of root is accepted, and root accepts everybody's. All faults are
+// told at once.
 func New(dir string, opts ...Option) (*Store, error) {
 	d, err := openDirectory(dir)
 	s := &Store{dir: d, now: time.Now}
@@ -50,8 +51,10 @@ func New(dir string, opts ...Option) (*Store, error) {
 		return subscribe(d.path, fsnotify.NewWatcher)
 	}}
 	faults := []error{err}
-	for _, opt := range opts {
-		if err := opt.apply(s); err != nil {
+	for i, opt := range opts {
+		if opt == nil {
+			faults = append(faults, fmt.Errorf("%w: option %d is nil", lockfx.ErrConfig, i+1))
+		} else if err := opt.apply(s); err != nil {
 			faults = append(faults, err)
 		}
 	}

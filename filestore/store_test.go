@@ -34,11 +34,11 @@ func TestNewMakesTheDirectoryForThisUserAlone(t *testing.T) {
 }
 
 func TestNewTellsAllFaultsAtOnce(t *testing.T) {
-	_, err := filestore.New("", filestore.WithPolling(0), filestore.WithPolling(-time.Second), filestore.WithNow(nil))
+	_, err := filestore.New("", filestore.WithPolling(0), filestore.WithPolling(-time.Second), nil, filestore.WithNow(nil))
 	if !errors.Is(err, lockfx.ErrConfig) {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"path of the directory must not be empty", "filestore.WithPolling(0s): the interval must", "filestore.WithPolling(-1s)"} {
+	for _, want := range []string{"path of the directory must not be empty", "filestore.WithPolling(0s): the interval must", "filestore.WithPolling(-1s)", "option 3 is nil"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %q in it", err, want)
 		}

@@ -26,9 +26,13 @@
 //
 //	worker  always acquired
 //	flock   acquired; skipped when it is unavailable or fails for another reason than
-//	        contention, such as ENOLCK, or a file of another user. Contention waits.
+//	        contention, such as ENOLCK, or a file of another user. Contention waits. A
+//	        process that is short of descriptors or memory fails.
 //	poll    acquired when flock was skipped or is off; skipped when flock is held.
 //	        There is no layer below it: when it fails, the call fails.
+//
+// A process that skipped flock excludes those alone that skip it too. Where flock works
+// for some and not for others, say On, or say Off to all.
 //
 // With poll On and flock held, flock has already put all who use it in order. Who
 // holds the directory then does not use flock, and the call fails at once with
@@ -74,8 +78,10 @@
 // and key. The poll layer's directory has the suffix ".lock". [LockFile] tells the
 // path, and [WithFile] sets it, so that other programs can lock the same:
 //
-//	flock /run/backup rsync ...         excludes the flock layer of WithFile("/run/backup")
-//	lockfile.lock("/run/reports")       excludes the poll layer of WithFile("/run/reports")
+//	flock /run/backup rsync ...                         excludes the flock layer of WithFile("/run/backup")
+//	lockfile.lock("/run/reports", { realpath: false })  excludes the poll layer of WithFile("/run/reports")
+//
+// The second needs [Scope]{Flock: Off}: by default flock is held and poll skipped.
 //
 // A lock file is 0600, is never removed and says nothing by being there: after a crash
 // the kernel has unlocked it. Removing one by hand is safe while nobody holds it. A
@@ -86,8 +92,8 @@
 //
 // A key is any string. Without one, it is the SHA-256, in hex, of the input as
 // json.Marshal writes it: fields in their order, keys of maps sorted. An input that
-// json.Marshal refuses, or of which it would leave out an unexported field, needs
-// [WithKey].
+// json.Marshal refuses, or would not write whole, needs [WithKey]: it has an unexported
+// field, or two fields that JSON calls the same, or text that is not valid UTF-8.
 //
 // # The poll layer
 //

@@ -9,8 +9,8 @@ import (
 )
 
 // ErrLockUnavailable says that the poll layer is On, flock is held, and yet another
-// holds the directory of the poll layer. Flock has already put all who use it in order, so
-// this one does not use it, and waiting for it could last for ever.
+// holds the directory of the poll layer. Flock has already put all who use it in
+// order, so this one does not use it, and waiting for it could last for ever.
 var ErrLockUnavailable = errors.New("lock unavailable")
 
 // TimeoutError says that the time set by WithTimeout is over. It matches

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"syscall"
 
 	"github.com/lockfx/lockfx/layered/internal/fifo"
 	"github.com/lockfx/lockfx/layered/internal/flock"
@@ -55,7 +56,7 @@ func (h *hold) acquire(ctx context.Context, once bool) (Layer, error) {
 		switch {
 		case err == nil:
 			h.on[l] = true
-		case l == LayerFlock && auto && !busy && !endedBy(ctx, err):
+		case l == LayerFlock && auto && !busy && !endedBy(ctx, err) && !shortage(err):
 			info.skip(err.Error(), err)
 		case l == LayerPoll && busy && h.on[LayerFlock]:
 			return l, fmt.Errorf("%w: held by one that does not use flock", ErrLockUnavailable)
@@ -69,6 +70,12 @@ func (h *hold) acquire(ctx context.Context, once bool) (Layer, error) {
 // endedBy reports whether err is the end of ctx, not a fault of a layer.
 func endedBy(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
+}
+
+// shortage reports whether err says nothing about the lock, only that this process or
+// the system has run short. Others hold the lock meanwhile, so it must not be skipped.
+func shortage(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
 }
 
 func (h *hold) take(ctx context.Context, l Layer, once bool) (err error) {

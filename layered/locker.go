@@ -14,9 +14,10 @@ import (
 type name struct{ namespace, key string }
 
 // Locker is one memory layer, with the defaults of the calls that use it: say one
-// for each application. All methods are safe for concurrent use.
+// for each application. The zero Locker is ready, as [New] without options makes it.
+// All methods are safe for concurrent use.
 type Locker struct {
-	defaults settings
+	defaults *settings // nil for those of the package
 	memory   fifo.Set[name]
 
 	mu     sync.Mutex
@@ -26,7 +27,7 @@ type Locker struct {
 }
 
 // shared is the Locker of calls that name none.
-var shared = &Locker{defaults: defaults()}
+var shared = new(Locker)
 
 // New returns a Locker. An error matches [lockfx.ErrConfig] and lists all faults.
 func New(opts ...LockerOption) (*Locker, error) {
@@ -37,7 +38,15 @@ func New(opts ...LockerOption) (*Locker, error) {
 	if err := errors.Join(s.faults...); err != nil {
 		return nil, err
 	}
-	return &Locker{defaults: s}, nil
+	return &Locker{defaults: &s}, nil
+}
+
+// settings returns a copy of the defaults.
+func (l *Locker) settings() settings {
+	if l.defaults == nil {
+		return defaults()
+	}
+	return *l.defaults
 }
 
 // visit is one call of WithLock.

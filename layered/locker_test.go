@@ -49,6 +49,23 @@ func TestCallsWinOverTheirLocker(t *testing.T) {
 	}
 }
 
+func TestZeroLockerHasTheDefaultsOfThePackage(t *testing.T) {
+	t.Setenv("LOCKFX_LOCK_DIR", t.TempDir())
+	t.Cleanup(files.CloseIdle)
+	key := WithKey(t.Name())
+	want, err := WithLock(t.Context(), 0, nothing[int], key, WithLocker(newLocker(t)))
+	must(t, err)
+	got, err := WithLock(t.Context(), 0, nothing[int], key, WithLocker(new(Locker)))
+	must(t, err)
+	got.Lock.Waited = want.Lock.Waited
+	if got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	// A stale time of zero would make every lock of the poll layer stale, ours too.
+	_, err = WithLock(t.Context(), 0, nothing[int], key, WithLocker(new(Locker)), onlyIn(LayerPoll))
+	must(t, err)
+}
+
 func TestCloseEndsWaitersAndWaitsForActions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLocker(t, WithScope(Scope{Flock: Off, Poll: Off}))

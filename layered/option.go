@@ -72,8 +72,9 @@ func callback[I any](name string, isNil bool, set func(*settings)) Option {
 }
 
 // WithTimeout bounds waiting for all layers together: 0 or more. When d is over,
-// WithLock returns a [TimeoutError], after one attempt more at the layer. 0 makes one attempt at each layer, without any
-// sleep. Without a timeout the context alone ends the wait.
+// WithLock returns a [TimeoutError], after one attempt more at the layer. 0 makes one
+// attempt at each layer, without any sleep. Without a timeout the context alone ends
+// the wait.
 func WithTimeout(d time.Duration) LockerOption { return timeout("WithTimeout", d, timeoutFails) }
 
 // WithTimeoutResult is WithTimeout, but when d is over, WithLock returns a result
@@ -119,8 +120,9 @@ func WithDir(dir string) LockerOption {
 
 // WithFile sets the path that the flock layer locks, instead of a name made of
 // namespace and key, so as to share it with another program: flock(1) locks the path
-// itself, and lock(path) of proper-lockfile the directory path + ".lock". Without
-// WithKey, it is the key too.
+// itself, and lock(path) of proper-lockfile the directory path + ".lock", which we
+// take only if flock is Off or skipped, or poll On. Without [WithKey], the path is the
+// key too.
 func WithFile(path string) Option {
 	text := quoted("WithFile", path)
 	return option{text, func(s *settings) { s.file = s.pathArg(text, path) }}

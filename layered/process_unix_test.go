@@ -4,6 +4,7 @@ package layered
 
 import (
 	"context"
+	"errors"
 	"os"
 	"syscall"
 	"testing"
@@ -30,4 +31,25 @@ func pauseAndTakeOver(t *testing.T) {
 		return 0, err
 	}, r.options()...)
 	acquired(t, err)
+}
+
+// Another holds flock. To skip it would let two in.
+func TestShortageIsNoReasonToSkipFlock(t *testing.T) {
+	r := role{Do: "hold", Dir: t.TempDir()}
+	a := start(t, r)
+	a.expect("held")
+	var before syscall.Rlimit
+	must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before))
+	none := before
+	none.Cur = 0
+	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none))
+	res, err := WithLock(t.Context(), 0, nothing[int], r.options()...)
+	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before))
+	var layer *LayerError
+	if !errors.Is(err, syscall.EMFILE) || !errors.As(err, &layer) || layer.Layer != LayerFlock || res.State == StateExecuted {
+		t.Errorf("%v, %v; want too many open files, of the flock layer", res.State, err)
+	}
+	a.tell()
+	a.expect("releasing ")
+	a.wait()
 }

@@ -53,7 +53,7 @@ func newSettings(opts []Option) *settings {
 			locker = c.Locker
 		}
 	}
-	s := locker.defaults
+	s := locker.settings()
 	s.locker = locker
 	for i, o := range opts {
 		s.add(i, o)

@@ -333,7 +333,22 @@ func TestHashOfTheInput(t *testing.T) {
 	type cycle struct{ Next *cycle }
 	round := &cycle{}
 	round.Next = round
-	type hidden struct{ a int }
+	type (
+		hidden struct{ a int }
+		id     int
+		one    struct{ X int }
+		other  struct{ X int }
+	)
+	for _, good := range []any{
+		struct{ one }{one{1}},
+		struct{ *one }{nil},
+		struct {
+			one `json:"one"`
+			X   int
+		}{},
+	} {
+		key(good)
+	}
 	for _, bad := range []any{
 		func() {}, make(chan int), math.NaN(), round,
 		struct{ F func() }{},
@@ -341,6 +356,23 @@ func TestHashOfTheInput(t *testing.T) {
 		[]any{hidden{}},
 		map[string]any{"k": &hidden{}},
 		struct{ In hidden }{},
+		struct{ hidden }{},
+		struct{ id }{1},
+		struct {
+			one
+			other
+		}{},
+		struct {
+			*one
+			X int
+		}{one: &one{}},
+		struct {
+			A int
+			other
+			B int `json:"X"`
+		}{},
+		"\xff",
+		map[string]int{"\xff": 1},
 	} {
 		if key, err := hashInput(bad); err == nil {
 			t.Errorf("%T has the key %s", bad, key)

@@ -3,6 +3,7 @@
 package flock
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestOpenRefusesWhatIsNoFileOfOurs(t *testing.T) {
@@ -72,6 +75,32 @@ func TestCase_H12_ChildDoesNotInheritTheLock(t *testing.T) {
 	must(t, o.Close())
 	must(t, input.Close())
 	must(t, child.Wait())
+}
+
+// Between its fork and its exec a child has every descriptor, as a duplicate does.
+func TestThreadGivesUpWhileAChildIsStarted(t *testing.T) {
+	files, path := newFiles(t)
+	o := other(t, path)
+	ctx, cancel := context.WithCancel(t.Context())
+	got := make(chan error)
+	go func() {
+		_, err := files.Lock(ctx, path)
+		got <- err
+	}()
+	eventually(t, "one sleeps", func() bool { return files.wanted(path) })
+	files.mu.Lock()
+	child, err := unix.Dup(files.parked[path].file.(*unixFile).fd)
+	files.mu.Unlock()
+	must(t, err)
+	cancel()
+	if err := <-got; !errors.Is(err, context.Canceled) {
+		t.Errorf("Lock = %v", err)
+	}
+	must(t, o.Unlock())
+	eventually(t, "the thread woke", func() bool { return files.Parked() == 0 })
+	eventually(t, "the other gets it back", func() bool { ok, err := o.TryLock(); return ok && err == nil })
+	must(t, o.Close())
+	must(t, unix.Close(child))
 }
 
 func TestLockFileIsPrivate(t *testing.T) {

@@ -109,7 +109,7 @@ func (f *Files) take(path string, busy func(File) (File, error)) (_ Lock, err er
 		if err == nil && there {
 			return Lock{f, path, file}, nil
 		}
-		_ = file.Close()
+		giveUp(file)
 		if err != nil {
 			return Lock{}, err
 		}

@@ -32,7 +32,7 @@ func (f *Files) wait(ctx context.Context, path string, file File) (File, error) 
 		_ = p.file.Close()
 		return nil, p.err
 	case ctx.Err() != nil:
-		_ = p.file.Close() // which unlocks
+		giveUp(p.file)
 		return nil, context.Cause(ctx)
 	}
 	return p.file, nil
@@ -67,7 +67,14 @@ func (f *Files) sleep(path string, p *park) {
 		close(p.done)
 		return
 	}
-	_ = p.file.Close() // which unlocks
+	giveUp(p.file)
+}
+
+// giveUp unlocks before it closes: a child that is just being started shares the
+// descriptor until it runs its program, and so long closing ours frees nothing.
+func giveUp(file File) {
+	_ = file.Unlock()
+	_ = file.Close()
 }
 
 // Parked returns how many threads sleep in the kernel now.

@@ -118,6 +118,17 @@ func TestCase_H08_SecondContenderSparesTheFreshLock(t *testing.T) {
 	}
 }
 
+// A contender made the directory and was paused until the lock was stale and another's.
+func TestPausedContenderSparesTheNextLock(t *testing.T) {
+	path := lockPath(t)
+	next := mustTry(t, new(Dirs), path, unexpected(t))
+	l, err := claim(path, stale, time.Now().Add(-stale))
+	if l != nil || !errors.Is(err, fifo.ErrBusy) {
+		t.Errorf("claim = %v, %v", l, err)
+	}
+	must(t, next.Unlock())
+}
+
 func TestLicenceIsForOneContender(t *testing.T) {
 	path := lockPath(t)
 	dead := leave(t, path, time.Hour)

@@ -39,12 +39,16 @@ type Lock struct {
 }
 
 // claim makes the directory that was just made ours: its mtime is then our clock's,
-// whatever the clock of the file system is.
+// whatever the clock of the file system is. A process that was paused for too long
+// since it asked gets fifo.ErrBusy: the directory may be another's by now.
 func claim(path string, stale time.Duration, asked time.Time) (*Lock, error) {
-	l := &Lock{path: path, stale: stale}
+	l := &Lock{path: path, stale: stale, asked: asked}
+	if l.expired() {
+		return nil, fifo.ErrBusy
+	}
 	err := l.touch(asked)
 	switch {
-	case errors.Is(err, errTaken), errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, errTaken), errors.Is(err, fs.ErrNotExist), err == nil && l.expired():
 		return nil, fifo.ErrBusy
 	case err != nil:
 		_ = os.Remove(path)
@@ -82,7 +86,7 @@ func (l *Lock) settle(ctx context.Context) error {
 		_ = l.remove()
 		return context.Cause(ctx)
 	}
-	if err := l.check(); err != nil {
+	if l.expired() || l.check() != nil {
 		return fifo.ErrBusy
 	}
 	return nil
