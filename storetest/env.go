@@ -117,21 +117,19 @@ func (e *env) freeWithin(s lockfx.Store, d time.Duration) lockfx.Token {
 // each runs f n times at once and waits. What f breaks breaks the promise.
 func (e *env) each(n int, f func(i int)) {
 	var wg sync.WaitGroup
-	found := make(chan broken, n)
+	errs := make([]error, n)
 	for i := range n {
 		wg.Go(func() {
-			defer func() {
-				if b, ok := recover().(broken); ok {
-					found <- b
-				}
-			}()
+			defer seen(&errs[i])
+			errs[i] = errExited
 			f(i)
+			errs[i] = nil
 		})
 	}
 	wg.Wait()
-	select {
-	case b := <-found:
-		panic(b)
-	default:
+	for _, err := range errs {
+		if err != nil {
+			panic(broken{err})
+		}
 	}
 }

@@ -1,7 +1,9 @@
 package storetest_test
 
 import (
+	"context"
 	"maps"
+	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -99,6 +101,36 @@ func TestRacyCasesFail(t *testing.T) {
 				}
 				t.Error("no planted fault was noticed")
 			})
+		}
+	}
+}
+
+// mad is a store whose refusals are panics, or end the goroutine of their caller.
+type mad struct {
+	lockfx.Store
+	refuse func()
+}
+
+func (m mad) Acquire(ctx context.Context, key string, ttl time.Duration) (lockfx.Grant, error) {
+	g, err := m.Store.Acquire(ctx, key, ttl)
+	if err == nil && !g.OK {
+		m.refuse()
+	}
+	return g, err
+}
+
+// What happens to one of many who ask at once is seen as well.
+func TestAStoreThatGoesMadUnderContentionBreaksPromises(t *testing.T) {
+	for name, refuse := range map[string]func(){"panic": func() { panic("held") }, "goexit": runtime.Goexit} {
+		broken := storetest.Check(t.Context(), func() (*storetest.Harness, error) {
+			h, err := harness(t, "")()
+			h.Store = mad{h.Store, refuse}
+			return h, err
+		})
+		for _, promise := range []string{"exclusion/one-winner", "outages/contention-is-no-error"} {
+			if broken[promise] == nil {
+				t.Errorf("%s: %s was kept", name, promise)
+			}
 		}
 	}
 }
