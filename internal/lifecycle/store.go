@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/lockfx/lockfx"
@@ -16,8 +17,11 @@ var (
 	errStillRenewal = errors.New("a renewal is still under way; the lease is left to expire")
 )
 
-// storeError says that op met err at the store.
+// storeError says that op met err at the store, unless the store has said just that.
 func (m *Machine) storeError(op string, err error) error {
+	if errors.Is(err, lockfx.ErrStore) && strings.HasPrefix(err.Error(), fmt.Sprintf("%s %q: ", op, m.cfg.Key)) {
+		return err
+	}
 	return fmt.Errorf("%s %q: %w: %w", op, m.cfg.Key, lockfx.ErrStore, err)
 }
 
