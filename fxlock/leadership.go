@@ -49,7 +49,10 @@ func (l *Leadership) Leader(ctx context.Context) (lockfx.Lease, error) {
 		return lockfx.Lease{}, fmt.Errorf("leader of %q: %T is no lockfx.Inspector: %w", key, store, errors.ErrUnsupported)
 	}
 	lease, err := inspector.Inspect(ctx, key)
-	if err != nil {
+	switch {
+	case errors.Is(err, lockfx.ErrStore):
+		return lockfx.Lease{}, fmt.Errorf("leader of %q: %w", key, err)
+	case err != nil:
 		return lockfx.Lease{}, fmt.Errorf("leader of %q: %w: %w", key, lockfx.ErrStore, err)
 	}
 	return lease, nil

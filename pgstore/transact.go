@@ -69,9 +69,3 @@ func committed(tag pgconn.CommandTag) error {
 	}
 	return nil
 }
-
-// refused reports whether the server answered with an error, and would again.
-func refused(err error) bool {
-	var answer *pgconn.PgError
-	return errors.As(err, &answer) && answer.SeverityUnlocalized != "FATAL"
-}

@@ -28,11 +28,9 @@ func (s *Store) undo(ctx context.Context, key string, tag int64) {
 		defer close(done)
 		ctx, cancel := context.WithTimeout(ctx, undoWithin)
 		defer cancel()
-		for {
-			err := s.bury(ctx, key, tag)
-			if err == nil || refused(err) || !pause(ctx, undoAgain) {
-				return // done, or the server won't, or it is too late
-			}
+		// A refusal is tried again too: a server that is being promoted, or a table that
+		// somebody else has locked, will do it a moment later.
+		for s.bury(ctx, key, tag) != nil && pause(ctx, undoAgain) {
 		}
 	})
 	grace, cancel := context.WithTimeout(ctx, undoGrace)

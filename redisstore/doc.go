@@ -10,7 +10,7 @@
 // by the server's clock. Nothing that a client believes about the time is sent.
 //
 //	lockfx:{nightly}   token   1796040934762506    the last one that was issued
-//	                   since   1796040934762506    when the lease was taken or renewed
+//	                   since   1796040934762506    when the lease was taken or renewed, 0: released
 //	                   ttl     30000000            its length in microseconds, 0: released
 //	                   owner   KQGSL...            the tag of the acquisition
 //	                   label   host/4711/app       for people

@@ -11,9 +11,15 @@ import (
 
 var _ lockfx.ManyRenewer = (*Store)(nil)
 
-// batch is how many leases one script renews on a server that is no cluster. Nobody
+// most is how many leases one script renews on a server that is no cluster. Nobody
 // else is served meanwhile: some hundred microseconds.
-const batch = 100
+const most = 100
+
+// batch is the leases that one script renews.
+type batch struct {
+	indices []int // in what RenewMany was given
+	reply   *redis.Cmd
+}
 
 // RenewMany does for each element what [Store.Renew] does, in one pipeline; in a
 // cluster, in one pipeline for each node.
@@ -29,24 +35,21 @@ func (s *Store) RenewMany(ctx context.Context, renewals []lockfx.Renewal) []lock
 	if len(sent) == 0 {
 		return results
 	}
-	size := 1 // in a cluster a script reaches one slot
-	if _, single := s.client.(*redis.Client); single {
-		size = batch
-	}
-	batches := slices.Collect(slices.Chunk(sent, size))
-	cmds, err := detached(ctx, &s.tasks, func() ([]*redis.Cmd, error) { return s.pipeline(ctx, renewals, batches), nil })
-	for n, indices := range batches {
-		var done []bool
-		failure := err
-		if failure == nil {
-			var reply any
-			if reply, failure = cmds[n].Result(); failure == nil {
-				done, failure = renewedOf(reply, len(indices))
-			}
+	batches, err := detached(ctx, &s.tasks, func() ([]batch, error) { return s.renewBatches(ctx, renewals, sent), nil })
+	if err != nil {
+		for _, i := range sent {
+			results[i].Err = fault(ctx, "renew", renewals[i].Key, err)
 		}
-		for j, i := range indices {
-			if failure != nil {
-				results[i].Err = fault(ctx, "renew", renewals[i].Key, failure)
+	}
+	for _, b := range batches {
+		reply, err := b.reply.Result()
+		var done []bool
+		if err == nil {
+			done, err = renewedOf(reply, len(b.indices))
+		}
+		for j, i := range b.indices {
+			if err != nil {
+				results[i].Err = fault(ctx, "renew", renewals[i].Key, err)
 				continue
 			}
 			results[i].OK = done[j]
@@ -55,27 +58,41 @@ func (s *Store) RenewMany(ctx context.Context, renewals []lockfx.Renewal) []lock
 	return results
 }
 
-// pipeline sends the batches. Those that a server answers with NOSCRIPT are sent
-// again with the script itself.
-func (s *Store) pipeline(ctx context.Context, renewals []lockfx.Renewal, batches [][]int) []*redis.Cmd {
-	cmds := make([]*redis.Cmd, len(batches))
+// renewBatches sends the renewals at the indices in batches: of one in a cluster,
+// where a script reaches one slot. That a plain client has a cluster before it, of one
+// node or behind a proxy, is learnt from its first refusal.
+func (s *Store) renewBatches(ctx context.Context, renewals []lockfx.Renewal, sent []int) []batch {
+	if _, single := s.client.(*redis.Client); single && !s.slotted.Load() {
+		batches := s.pipeline(ctx, renewals, slices.Collect(slices.Chunk(sent, most)))
+		if !slices.ContainsFunc(batches, func(b batch) bool { return redis.HasErrorPrefix(b.reply.Err(), "CROSSSLOT") }) {
+			return batches
+		}
+		s.slotted.Store(true)
+	}
+	return s.pipeline(ctx, renewals, slices.Collect(slices.Chunk(sent, 1)))
+}
+
+// pipeline sends a script for each chunk. Those that a server answers with NOSCRIPT
+// are sent again with the script itself.
+func (s *Store) pipeline(ctx context.Context, renewals []lockfx.Renewal, chunks [][]int) []batch {
+	batches := make([]batch, len(chunks))
 	pipe := s.client.Pipeline()
-	for n, indices := range batches {
+	for n, indices := range chunks {
 		keys, args := s.renewArgs(renewals, indices)
-		cmds[n] = renewScript.EvalSha(ctx, pipe, keys, args...)
+		batches[n] = batch{indices, renewScript.EvalSha(ctx, pipe, keys, args...)}
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	pipe = s.client.Pipeline()
-	for n, indices := range batches {
-		if redis.HasErrorPrefix(cmds[n].Err(), "NOSCRIPT") {
-			keys, args := s.renewArgs(renewals, indices)
-			cmds[n] = renewScript.Eval(ctx, pipe, keys, args...)
+	for n, b := range batches {
+		if redis.HasErrorPrefix(b.reply.Err(), "NOSCRIPT") {
+			keys, args := s.renewArgs(renewals, b.indices)
+			batches[n].reply = renewScript.Eval(ctx, pipe, keys, args...)
 		}
 	}
 	if pipe.Len() > 0 {
 		_, _ = pipe.Exec(ctx)
 	}
-	return cmds
+	return batches
 }
 
 // renewArgs returns the keys and arguments of renew.lua.

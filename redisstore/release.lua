@@ -13,8 +13,9 @@ end
 if (since or 0) + (ttl or 0) <= now or (ARGV[1] ~= '' and token ~= ARGV[1]) then
   return 0
 end
--- The record stays, for the sake of its token.
-redis.call('HSET', KEYS[1], 'ttl', '0', 'freed', ARGV[2])
+-- The record stays, for the sake of its token. It must not come to life when the
+-- clock is set back, so it says nothing any more of when the lease was taken.
+redis.call('HSET', KEYS[1], 'since', '0', 'ttl', '0', 'freed', ARGV[2])
 -- Whether this user may publish must not decide about the lease.
 redis.pcall('PUBLISH', KEYS[1], token)
 return 1

@@ -37,6 +37,7 @@ type Store struct {
 
 	mindful bool        // calls of the client end at a deadline
 	prompt  atomic.Bool // the last answer came promptly
+	slotted atomic.Bool // a script that reached for two slots was refused
 }
 
 var _ lockfx.Store = (*Store)(nil)

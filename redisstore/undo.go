@@ -2,10 +2,7 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 const (
@@ -14,8 +11,9 @@ const (
 	// undoGrace is how long an acquisition whose ctx is over waits for its undoing,
 	// so that ordinarily the key is free again when it returns.
 	undoGrace = 50 * time.Millisecond
-	// undoAgain is the pause between two attempts.
-	undoAgain = 100 * time.Millisecond
+	// firstPause and longestPause are between two attempts.
+	firstPause   = 50 * time.Millisecond
+	longestPause = 400 * time.Millisecond
 	// tombstone is how long a request may be on its way after its undoing.
 	tombstone = 5 * time.Minute
 )
@@ -29,11 +27,12 @@ func (s *Store) undo(ctx context.Context, lock, tag string) {
 		defer close(done)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWithin)
 		defer cancel()
-		for {
+		// A refusal is tried again too: a server that is loading or being promoted
+		// refuses to write, and soon will not.
+		for wait := firstPause; ; wait = min(2*wait, longestPause) {
 			_, err := s.eval(ctx, undoScript, []string{lock, undoneName(lock, tag)}, tag, tombstone.Milliseconds())
-			var refused redis.Error
-			if err == nil || errors.As(err, &refused) || !pause(ctx, undoAgain) {
-				return // done, or the server won't, or it is too late
+			if err == nil || !pause(ctx, wait) {
+				return
 			}
 		}
 	})

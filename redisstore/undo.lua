@@ -10,6 +10,6 @@ local token, ttl, owner = unpack(redis.call('HMGET', KEYS[1], 'token', 'ttl', 'o
 if owner ~= ARGV[1] or ttl == '0' then
   return 0
 end
-redis.call('HSET', KEYS[1], 'ttl', '0')
+redis.call('HSET', KEYS[1], 'since', '0', 'ttl', '0')
 redis.pcall('PUBLISH', KEYS[1], token)
 return 1

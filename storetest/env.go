@@ -137,21 +137,19 @@ func (e *env) freeWithin(s lockfx.Store, d time.Duration) lockfx.Token {
 // promise.
 func (e *env) each(n int, f func(i int)) {
 	var wg sync.WaitGroup
-	found := make(chan any, n)
+	errs := make([]error, n)
 	for i := range n {
 		wg.Go(func() {
-			defer func() {
-				if r := recover(); r != nil {
-					found <- r
-				}
-			}()
+			defer seen(&errs[i])
+			errs[i] = errExited
 			f(i)
+			errs[i] = nil
 		})
 	}
 	wg.Wait()
-	select {
-	case r := <-found:
-		panic(r)
-	default:
+	for _, err := range errs {
+		if err != nil {
+			panic(broken{err})
+		}
 	}
 }

@@ -3,9 +3,9 @@ package storetest_test
 import (
 	"context"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,34 +104,6 @@ func TestASlowMachineShowsNothing(t *testing.T) {
 	}
 }
 
-// fragile panics at its second refusal.
-type fragile struct {
-	handle
-	refused *atomic.Int32
-}
-
-func (f fragile) Acquire(ctx context.Context, key string, ttl time.Duration) (lockfx.Grant, error) {
-	g, err := f.handle.Acquire(ctx, key, ttl)
-	if !g.OK && f.refused.Add(1) > 1 {
-		panic("no more")
-	}
-	return g, err
-}
-
-// A panic of a store is seen, in one caller among many, too.
-func TestAPanicIsSeen(t *testing.T) {
-	broken := storetest.Check(t.Context(), func() (*storetest.Harness, error) {
-		h, err := harness(t, "")()
-		h.Store = fragile{h.Store.(handle), new(atomic.Int32)}
-		return h, err
-	})
-	for _, name := range []string{"exclusion/one-winner", "expiry/a-refused-caller-prolongs-nothing"} {
-		if err := broken[name]; err == nil || !strings.Contains(err.Error(), "panic: no more") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // racy says of a case that a fault may slip through it now and then: it looks for
 // two at once, and they may miss each other.
 func racy(name string) bool {
@@ -157,6 +129,36 @@ func TestRacyCasesFail(t *testing.T) {
 				}
 				t.Error("no planted fault was noticed")
 			})
+		}
+	}
+}
+
+// mad is a store whose refusals are panics, or end the goroutine of their caller.
+type mad struct {
+	lockfx.Store
+	refuse func()
+}
+
+func (m mad) Acquire(ctx context.Context, key string, ttl time.Duration) (lockfx.Grant, error) {
+	g, err := m.Store.Acquire(ctx, key, ttl)
+	if err == nil && !g.OK {
+		m.refuse()
+	}
+	return g, err
+}
+
+// What happens to one of many who ask at once is seen as well.
+func TestAStoreThatGoesMadUnderContentionBreaksPromises(t *testing.T) {
+	for name, refuse := range map[string]func(){"panic": func() { panic("held") }, "goexit": runtime.Goexit} {
+		broken := storetest.Check(t.Context(), func() (*storetest.Harness, error) {
+			h, err := harness(t, "")()
+			h.Store = mad{h.Store, refuse}
+			return h, err
+		})
+		for _, promise := range []string{"exclusion/one-winner", "outages/contention-is-no-error"} {
+			if broken[promise] == nil {
+				t.Errorf("%s: %s was kept", name, promise)
+			}
 		}
 	}
 }

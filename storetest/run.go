@@ -127,27 +127,32 @@ func (p Promise) attempt(ctx context.Context, newHarness Factory) (ran bool, err
 	return true, nil
 }
 
-// try runs the check and turns what it found, and panics of the store, into an
-// error.
+// try runs the check in a goroutine of its own: a store that ends it must not end the
+// test.
 func (p Promise) try(e *env) (err error) {
 	done := make(chan struct{})
-	go func() { // a store that ends the goroutine must not end the test
+	go func() {
 		defer close(done)
-		defer func() {
-			switch r := recover().(type) {
-			case nil:
-			case broken:
-				err = r.error
-			default:
-				err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
-			}
-		}()
-		err = errors.New("the store ended the goroutine of its caller")
+		defer seen(&err)
+		err = errExited
 		p.check(e)
 		err = nil
 	}()
 	<-done
 	return err
+}
+
+var errExited = errors.New("the store ended the goroutine of its caller")
+
+// seen turns what was found, and a panic of the store, into an error. It is deferred.
+func seen(err *error) {
+	switch r := recover().(type) {
+	case nil:
+	case broken:
+		*err = r.error
+	default:
+		*err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+	}
 }
 
 // broken is what a check panics with.

@@ -22,7 +22,8 @@ type Job func(context.Context) error
 // [fxlock.MinHold] keeps them from it.
 func NewCron(lc fx.Lifecycle, spec string, job Job, logger *zap.Logger) (*cron.Cron, error) {
 	c := cron.New()
-	ctx, cancel := context.WithCancel(context.Background())
+	var ctx context.Context // of the jobs, from a start to the next stop
+	var cancel context.CancelFunc
 	run := fxlock.SkipIfHeld(job)
 	_, err := c.AddFunc(spec, func() {
 		if err := run(ctx); err != nil {
@@ -30,10 +31,12 @@ func NewCron(lc fx.Lifecycle, spec string, job Job, logger *zap.Logger) (*cron.C
 		}
 	})
 	if err != nil {
-		cancel()
 		return nil, fmt.Errorf("schedule the job: %w", err)
 	}
-	lc.Append(fx.StartStopHook(c.Start, func(stop context.Context) error {
+	lc.Append(fx.StartStopHook(func() {
+		ctx, cancel = context.WithCancel(context.Background())
+		c.Start()
+	}, func(stop context.Context) error {
 		cancel()
 		select {
 		case <-c.Stop().Done():

@@ -168,6 +168,30 @@ func (s *failing) Acquire(ctx context.Context, key string, ttl time.Duration) (l
 	return s.MemoryStore.Acquire(ctx, key, ttl)
 }
 
+// An application can be started again after a stop, and its jobs with it.
+func TestCronRunsAfterEachStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zapcore.ErrorLevel)
+		var runs atomic.Int64
+		lc := fxtest.NewLifecycle(t)
+		_, err := schedulers.NewCron(lc, "@every 1s", func(ctx context.Context) error {
+			runs.Add(1)
+			return ctx.Err()
+		}, zap.New(core))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			lc.RequireStart()
+			time.Sleep(2*time.Second + time.Millisecond)
+			lc.RequireStop()
+		}
+		if runs.Load() != 4 || logs.Len() != 0 {
+			t.Errorf("%d runs, logged %v", runs.Load(), logs.All())
+		}
+	})
+}
+
 // What a job says is logged, but for contention; and the stop waits for it.
 func TestCronLogsAndWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

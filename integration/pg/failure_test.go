@@ -166,6 +166,31 @@ func TestCase_A02_AGrantThatNobodyHeardOfIsUndone(t *testing.T) {
 	d.until("NOT EXISTS (SELECT FROM LEASES WHERE key = 'nightly' AND expires > clock_timestamp())")
 }
 
+// While a server is promoted, or somebody else holds the table, the server refuses what
+// it will do a moment later. An undoing tries for longer than that.
+func TestAnUndoingOutlastsARefusalThatPasses(t *testing.T) {
+	e := over(t, shared(t), func(c *pgxpool.Config) {
+		unprepared(c)
+		c.ConnConfig.RuntimeParams["lock_timeout"] = "50ms"
+	})
+	store, d := e.store(t), e.direct(t)
+	grants(t, store, "warm", time.Minute)
+	heal := e.proxy.Inflict(proxy.LoseReplies)
+	ctx, cancel := context.WithCancel(t.Context())
+	acquired := start(func() (lockfx.Grant, error) { return store.Acquire(ctx, "nightly", time.Hour) })
+	d.until("EXISTS (SELECT FROM LEASES WHERE key = 'nightly' AND expires > clock_timestamp())")
+	d.exec("BEGIN")
+	d.exec("LOCK TABLE LEASES")
+	heal()
+	cancel()
+	if got := <-acquired; got.err == nil {
+		t.Fatalf("%+v; want the end of the context", got.value)
+	}
+	time.Sleep(time.Second)
+	d.exec("ROLLBACK")
+	d.until("NOT EXISTS (SELECT FROM LEASES WHERE key = 'nightly' AND expires > clock_timestamp())")
+}
+
 func poolOfOne(c *pgxpool.Config) { c.MaxConns = 1 }
 
 // A watch takes its connection out of the pool, so that one connection is enough for

@@ -290,3 +290,31 @@ func endsWithItsContext(t *testing.T, mindful bool) {
 		}
 	}
 }
+
+// While a replica is promoted or a server loads its data, it refuses to write, and
+// soon will not. An undo tries for longer than that.
+func TestAnUndoOutlastsARefusalThatPasses(t *testing.T) {
+	e := over(t, single(t))
+	s, server := e.store(t), direct(t, e)
+	warm(t, s)
+	admin := e.servers[0].Client()
+	defer admin.Close() //nolint:errcheck // a test
+	heal, _ := e.inflict(proxy.LoseReplies)
+	ctx, cancel := context.WithCancel(t.Context())
+	acquire := call(func() (lockfx.Grant, error) { return s.Acquire(ctx, key, time.Hour) })
+	eventually(t, "the acquisition reaches the server", func() bool { return lease(t, server).Token != 0 })
+	if err := admin.Do(t.Context(), "config", "set", "replica-priority", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := admin.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(); err != nil { // there is nobody
+		t.Fatal(err)
+	}
+	heal()
+	cancel()
+	<-acquire
+	time.Sleep(2500 * time.Millisecond) // longer than the client itself tries
+	if err := admin.ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the lease is undone", func() bool { return lease(t, server).Token == 0 })
+}

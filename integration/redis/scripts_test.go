@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/integration/redisserver"
 	"github.com/lockfx/lockfx/redisstore"
 )
 
@@ -188,5 +189,38 @@ func TestAUserWithoutChannelsCanLockAndMustPoll(t *testing.T) {
 	}
 	if err := s.Close(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A plain client can stand before a cluster: of one node, or behind a proxy. One
+// script there reaches one slot.
+func TestManyRenewalsThroughAPlainClientOfACluster(t *testing.T) {
+	c, err := redisserver.StartCluster(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Stop)
+	e := over(t, c.Nodes[0])
+	s, sent := e.recorded(t)
+	renewals := make([]lockfx.Renewal, 250)
+	for i := range renewals {
+		k := strconv.Itoa(i)
+		g, err := s.Acquire(t.Context(), k, time.Minute)
+		if err != nil || !g.OK {
+			t.Fatal(g, err)
+		}
+		renewals[i] = lockfx.Renewal{Key: k, Token: g.Token, TTL: time.Hour}
+	}
+	renewals = append(renewals, lockfx.Renewal{Key: "0", Token: 1, TTL: time.Hour})
+	for range 2 {
+		sent.take()
+		for i, r := range s.RenewMany(t.Context(), renewals) {
+			if r.OK != (i < 250) || r.Err != nil {
+				t.Fatalf("renewal %d: %+v", i, r)
+			}
+		}
+	}
+	if got := len(sent.take()); got != len(renewals) {
+		t.Errorf("%d commands once the cluster is known, want one for each renewal: %d", got, len(renewals))
 	}
 }
