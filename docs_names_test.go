@@ -47,12 +47,12 @@ func TestTheDocumentsAreComplete(t *testing.T) {
 		is      func(types.Object) bool
 		atLeast int // of the kind are known, or the search is broken
 	}{
-		{readme, glue, "option", returns(glue, "Option", "RunOption"), 5},
-		{readme, root, "error", named("Err"), 5},
-		{readme, layered, "option", returns(layered, "Option", "LockerOption"), 9},
-		{readme, packages["memoize"], "error", named("Err"), 3},
-		{readme, packages["filestore"], "option", returns(packages["filestore"], "Option"), 2},
-		{readme, packages["filestore"], "error", named("Err"), 2},
+		{reference, glue, "option", returns(glue, "Option", "RunOption"), 5},
+		{reference, root, "error", named("Err"), 5},
+		{host, layered, "option", returns(layered, "Option", "LockerOption"), 9},
+		{host, packages["memoize"], "error", named("Err"), 3},
+		{host, packages["filestore"], "option", returns(packages["filestore"], "Option"), 2},
+		{host, packages["filestore"], "error", named("Err"), 2},
 		{"docs/concepts.md", root, "state", ofType(root, "State"), 5},
 		{"docs/concepts.md", root, "reason", ofType(root, "Reason"), 5},
 		{"docs/concepts.md", root, "event", ofType(root, "EventKind"), 5},

@@ -12,7 +12,11 @@ import (
 	"testing"
 )
 
-const readme = "README.md"
+const (
+	readme    = "README.md"
+	reference = "docs/reference.md"
+	host      = "docs/host.md"
+)
 
 func TestGoBlocksOfTheDocumentsCompile(t *testing.T) {
 	var blocks []docBlock
@@ -99,7 +103,7 @@ func blocksOf(doc, text string) (blocks []docBlock) {
 
 // docPackages are the packages that documents may name without an import.
 var docPackages = map[string]string{
-	"context": "context", "errors": "errors", "fmt": "fmt", "http": "net/http", "os": "os", "time": "time",
+	"context": "context", "errors": "errors", "fmt": "fmt", "http": "net/http", "net": "net", "os": "os", "time": "time",
 	"fx": "go.uber.org/fx", "zap": "go.uber.org/zap",
 	"testing": "testing", "storetest": "github.com/lockfx/lockfx/storetest",
 	"lockfx": "github.com/lockfx/lockfx", "fxlock": "github.com/lockfx/lockfx/fxlock",

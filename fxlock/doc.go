@@ -75,8 +75,12 @@
 // a function made by [Body] stops before the values that it uses: it lets nobody in
 // any more, cancels the body with cause [lockfx.ErrDisposed], and waits. The lease
 // is renewed until the body has returned and is then released by the goroutine of
-// the run, so it is released even if fx runs out of time and skips the hook. What
-// is never built is never stopped: nothing is acquired in constructors.
+// the run: as long as the process lives, even if fx runs out of time and skips the
+// hook. What is never built is never stopped: nothing is acquired in constructors.
+//
+// An HTTP server whose handlers take a lock stops before it, and its Shutdown waits for
+// them: end the BaseContext of the server before, so that bodies and waits hear of the
+// stop.
 //
 // An application can be started again. Its locks then keep the last token.
 package fxlock
