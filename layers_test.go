@@ -49,7 +49,7 @@ var rule = []room{
 	{dir: "internal/waiting", rooms: []string{".", "internal/lifecycle"}, modules: []string{xsync}},
 	{dir: "internal/runscope", rooms: []string{"."}, modules: []string{uberDig}},
 	{dir: "storetest", rooms: []string{"."}, testing: true},
-	{dir: "fence", rooms: []string{"."}},
+	{dir: "internal/storemodel", rooms: []string{"."}},
 
 	{
 		dir:     "fxlock",
@@ -106,7 +106,7 @@ func TestViolationsNameEveryBadArrow(t *testing.T) {
 		{"internal/runscope", uberFx},
 		{"internal/runscope", modulePath + "/fxlock"},
 		{"storetest", modulePath + "/internal/memstore"},
-		{"fence", uberFx},
+		{"internal/storemodel", modulePath + "/internal/memstore"},
 		{"fxlock", uberDig},
 		{"fxlock", "testing"},
 		{"fxlock", uberFx + "tension"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/filestore"
+	"github.com/lockfx/lockfx/internal/storemodel"
 )
 
 func TestCase_A01_DeadContextNeverGetsALease(t *testing.T) {
@@ -76,9 +77,9 @@ func TestCase_A05_ContentionAndFailureAreNeverMixedUp(t *testing.T) {
 func TestCase_A06_ExpiredLeaseIsTakenInOneCall(t *testing.T) {
 	s, c, _ := newStore(t)
 	grant(t, s, "nightly", time.Minute)
-	c.advance(time.Minute - 1)
+	c.Advance(time.Minute - 1)
 	refuse(t, s, "nightly", 1)
-	c.advance(1)
+	c.Advance(1)
 	grant(t, s, "nightly", time.Minute)
 }
 
@@ -107,7 +108,7 @@ func TestCase_A08_ClockIsReadAtTheDecision(t *testing.T) {
 			release()
 			free++
 		}
-		return epoch
+		return storemodel.Epoch
 	}))
 	ctx := context.Background()
 	for op, call := range map[string]func() (any, error){
@@ -144,14 +145,14 @@ func TestCase_A09_ShortTTLIsRefusedNeverRounded(t *testing.T) {
 	inspect(t, s, "held", lockfx.Lease{Token: token, TimeLeft: time.Minute})
 	grant(t, s, "nightly", time.Millisecond)
 	refuse(t, s, "nightly", time.Millisecond)
-	c.advance(time.Millisecond)
+	c.Advance(time.Millisecond)
 	grant(t, s, "nightly", time.Millisecond+1)
 	refuse(t, s, "nightly", time.Millisecond+1)
 }
 
 func TestCase_A10_TwoAcquisitionsInOneProcessExcludeEachOther(t *testing.T) {
 	s, c, dir := newStore(t)
-	other := open(t, dir, filestore.WithNow(c.now))
+	other := open(t, dir, filestore.WithNow(c.Now))
 	token := grant(t, s, "nightly", time.Minute)
 	refuse(t, s, "nightly", time.Minute)
 	refuse(t, other, "nightly", time.Minute)
@@ -171,7 +172,7 @@ func TestCase_R06_RenewNeverCreates(t *testing.T) {
 	forceFree(t, s, "broken", true)
 	renew(t, s, "broken", broken, time.Minute, false)
 	expired := grant(t, s, "expired", time.Minute)
-	c.advance(time.Minute)
+	c.Advance(time.Minute)
 	renew(t, s, "expired", expired, time.Minute, false)
 	for _, key := range []string{"never held", "released", "broken", "expired"} {
 		inspect(t, s, key, lockfx.Lease{})
@@ -181,7 +182,7 @@ func TestCase_R06_RenewNeverCreates(t *testing.T) {
 func TestCase_R07_ForeignTokenChangesNothing(t *testing.T) {
 	s, c, dir := newStore(t)
 	stale := grant(t, s, "nightly", time.Minute)
-	c.advance(time.Minute)
+	c.Advance(time.Minute)
 	token := grant(t, s, "nightly", time.Minute)
 	other := grant(t, s, "weekly", time.Minute)
 	before := string(readFile(t, dir, filestore.LeaseName("nightly")))
@@ -198,7 +199,7 @@ func TestCase_R07_ForeignTokenChangesNothing(t *testing.T) {
 func TestCase_L03_LateReleaseSparesTheNextHolder(t *testing.T) {
 	s, c, _ := newStore(t)
 	late := grant(t, s, "nightly", time.Minute)
-	c.advance(time.Minute)
+	c.Advance(time.Minute)
 	next := grant(t, s, "nightly", time.Minute)
 	release(t, s, "nightly", late, false)
 	inspect(t, s, "nightly", lockfx.Lease{Token: next, TimeLeft: time.Minute})
@@ -213,7 +214,7 @@ func TestCase_T01_TokensOutliveTheirRecords(t *testing.T) {
 		release(t, s, "nightly", token, true)
 		tokens = append(tokens, token)
 		removeFile(t, dir, filestore.LeaseName("nightly"))
-		s = open(t, dir, filestore.WithNow(c.now)) // another process, which remembers nothing
+		s = open(t, dir, filestore.WithNow(c.Now)) // another process, which remembers nothing
 	}
 	rising(t, tokens...)
 }
@@ -227,15 +228,15 @@ func TestCase_T02_TokensRiseAfterAllDataIsLost(t *testing.T) {
 		}
 	}
 	// The very store that issued a token still knows it, whatever the clock says.
-	c.advance(-time.Hour)
+	c.Advance(-time.Hour)
 	second := grant(t, s, "nightly", time.Minute)
 	for _, file := range filesIn(t, dir, "*") {
 		if err := os.Remove(file); err != nil {
 			t.Fatal(err)
 		}
 	}
-	c.advance(time.Hour + time.Millisecond)
-	rising(t, first, second, grant(t, open(t, dir, filestore.WithNow(c.now)), "nightly", time.Minute))
+	c.Advance(time.Hour + time.Millisecond)
+	rising(t, first, second, grant(t, open(t, dir, filestore.WithNow(c.Now)), "nightly", time.Minute))
 }
 
 // Each key is used once, two a minute. What they leave behind is bounded by the keys of
@@ -250,7 +251,7 @@ func TestCase_T03_UnusedKeysAreForgotten(t *testing.T) {
 		if i%2 == 0 { // every other holder dies
 			release(t, s, key, token, true)
 		}
-		c.advance(30 * time.Second)
+		c.Advance(30 * time.Second)
 		if i%20 == 0 {
 			most = max(most, len(filesIn(t, dir, "*")))
 		}
@@ -264,12 +265,12 @@ func TestCase_T05_RenewedLeaseStillExpires(t *testing.T) {
 	s, c, _ := newStore(t)
 	token := grant(t, s, "nightly", time.Minute)
 	for range 20 {
-		c.advance(30 * time.Second)
+		c.Advance(30 * time.Second)
 		renew(t, s, "nightly", token, time.Minute, true)
 	}
-	c.advance(time.Minute - 1)
+	c.Advance(time.Minute - 1)
 	refuse(t, s, "nightly", 1)
-	c.advance(1)
+	c.Advance(1)
 	grant(t, s, "nightly", time.Minute)
 }
 
@@ -314,7 +315,7 @@ func TestCase_H01_RemovedGuardFileIsNoticed(t *testing.T) {
 	guard := filestore.GuardNameOf("nightly")
 	token := grant(t, s, "nightly", time.Minute)
 	removeFile(t, dir, guard)
-	other := open(t, dir, filestore.WithNow(c.now))
+	other := open(t, dir, filestore.WithNow(c.Now))
 	refuse(t, other, "nightly", time.Minute)
 	release(t, s, "nightly", token, true)
 
@@ -344,8 +345,8 @@ func TestCase_H02_FilesOfACrashAreNoLock(t *testing.T) {
 	writeFile(t, dir, filestore.LeaseName("nightly")+".tmp", []byte("half a rec"))
 	writeFile(t, dir, filestore.MarkName+".tmp", nil)
 	grant(t, s, "nightly", time.Minute)
-	c.advance(time.Minute)
-	grant(t, open(t, dir, filestore.WithNow(c.now)), "nightly", time.Minute)
+	c.Advance(time.Minute)
+	grant(t, open(t, dir, filestore.WithNow(c.Now)), "nightly", time.Minute)
 	if left := filesIn(t, dir, "*.tmp"); len(left) > 0 {
 		t.Errorf("temporary files are left: %v", left)
 	}

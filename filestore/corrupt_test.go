@@ -14,6 +14,7 @@ import (
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/filestore"
+	"github.com/lockfx/lockfx/internal/storemodel"
 )
 
 // damages are ways in which a file that a store wrote can go bad: cut off after each
@@ -115,7 +116,7 @@ func TestWaysOutOfACorruptRecord(t *testing.T) {
 		s, c, dir := newStore(t)
 		token := grant(t, s, "nightly", time.Hour)
 		writeFile(t, dir, filestore.LeaseName("nightly"), nil)
-		s = open(t, dir, filestore.WithNow(c.now))
+		s = open(t, dir, filestore.WithNow(c.Now))
 		if err := recoverBy(s, filepath.Join(dir, filestore.LeaseName("nightly"))); err != nil {
 			t.Fatal(name, err)
 		}
@@ -132,7 +133,7 @@ func TestCorruptRecordWithoutAMark(t *testing.T) {
 	grant(t, s, "nightly", time.Hour)
 	writeFile(t, dir, filestore.LeaseName("nightly"), nil)
 	removeFile(t, dir, filestore.MarkName)
-	s = open(t, dir, filestore.WithNow(c.now))
+	s = open(t, dir, filestore.WithNow(c.Now))
 	for op, call := range map[string]func() error{
 		"acquire": func() error { _, err := s.Acquire(t.Context(), "weekly", time.Hour); return err },
 		"break":   func() error { _, err := s.Break(t.Context(), "nightly"); return err },
@@ -146,8 +147,8 @@ func TestCorruptRecordWithoutAMark(t *testing.T) {
 // Whatever is on disk: it is read as exactly what a store wrote there, or not at all.
 func FuzzRecord(f *testing.F) {
 	for _, r := range []filestore.Lease{
-		{Key: "nightly", Held: true, Token: 1767323045000000, Label: "host/1/app", Ends: epoch},
-		{Key: "<é>\u2028\x01", Token: 1, Previous: -1, Ends: epoch.Add(1)},
+		{Key: "nightly", Held: true, Token: 1767323045000000, Label: "host/1/app", Ends: storemodel.Epoch},
+		{Key: "<é>\u2028\x01", Token: 1, Previous: -1, Ends: storemodel.Epoch.Add(1)},
 	} {
 		data, err := filestore.SealLease(r)
 		if err != nil {
@@ -157,7 +158,7 @@ func FuzzRecord(f *testing.F) {
 		f.Add(data[:len(data)/2])
 		f.Add(bytes.ReplaceAll(data, []byte("\n"), nil))
 	}
-	if data, err := filestore.SealMark(filestore.Mark{Token: 1767323045000000, SweepAt: epoch}); err != nil {
+	if data, err := filestore.SealMark(filestore.Mark{Token: 1767323045000000, SweepAt: storemodel.Epoch}); err != nil {
 		f.Fatal(err)
 	} else {
 		f.Add(data)
@@ -178,12 +179,12 @@ func FuzzRecord(f *testing.F) {
 			}
 		}
 		writeFile(t, dir, filestore.LeaseName("nightly"), data)
-		s := open(t, dir, filestore.WithNow(func() time.Time { return epoch }))
+		s := open(t, dir, filestore.WithNow(func() time.Time { return storemodel.Epoch }))
 		g, err := s.Acquire(t.Context(), "nightly", time.Minute)
 		if believed := readErr == nil && r.Key == "nightly"; believed != (err == nil) {
 			t.Fatalf("Acquire = %+v, %v; reading the record: %v", g, err, readErr)
 		}
-		if g.OK && (r.Held && r.Ends.After(epoch) || g.Token <= r.Token) {
+		if g.OK && (r.Held && r.Ends.After(storemodel.Epoch) || g.Token <= r.Token) {
 			t.Fatalf("%+v after %+v", g, r)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/filestore"
+	"github.com/lockfx/lockfx/internal/storemodel"
 )
 
 // crash is what a store panics with where a test lets its process die: nothing of the
@@ -70,48 +71,48 @@ func died(f func()) (yes bool) {
 
 // crashes are calls that write, each with what is on disk before.
 var crashes = map[string]struct {
-	before, call func(s *filestore.Store, c *clock, token *lockfx.Token) error
+	before, call func(s *filestore.Store, c *storemodel.Clock, token *lockfx.Token) error
 }{
 	"acquire a new key": {
-		before: func(*filestore.Store, *clock, *lockfx.Token) error { return nil },
+		before: func(*filestore.Store, *storemodel.Clock, *lockfx.Token) error { return nil },
 		call:   acquireForAnHour,
 	},
 	"acquire a free key": {
-		before: func(s *filestore.Store, c *clock, token *lockfx.Token) error {
+		before: func(s *filestore.Store, c *storemodel.Clock, token *lockfx.Token) error {
 			return errors.Join(acquireForAnHour(s, c, token), releaseIt(s, c, token))
 		},
 		call: acquireForAnHour,
 	},
 	"acquire an expired key": {
-		before: func(s *filestore.Store, c *clock, token *lockfx.Token) error {
+		before: func(s *filestore.Store, c *storemodel.Clock, token *lockfx.Token) error {
 			err := acquireForAnHour(s, c, token)
-			c.advance(time.Hour)
+			c.Advance(time.Hour)
 			return err
 		},
 		call: acquireForAnHour,
 	},
 	"renew": {
 		before: acquireForAnHour,
-		call: func(s *filestore.Store, _ *clock, token *lockfx.Token) error {
+		call: func(s *filestore.Store, _ *storemodel.Clock, token *lockfx.Token) error {
 			return mustBeTrue(s.Renew(ctx, "nightly", *token, 2*time.Hour))
 		},
 	},
 	"release": {before: acquireForAnHour, call: releaseIt},
 	"break": {
 		before: acquireForAnHour,
-		call: func(s *filestore.Store, _ *clock, _ *lockfx.Token) error {
+		call: func(s *filestore.Store, _ *storemodel.Clock, _ *lockfx.Token) error {
 			return mustBeTrue(s.Break(ctx, "nightly"))
 		},
 	},
 }
 
-func acquireForAnHour(s *filestore.Store, _ *clock, token *lockfx.Token) error {
+func acquireForAnHour(s *filestore.Store, _ *storemodel.Clock, token *lockfx.Token) error {
 	g, err := s.Acquire(ctx, "nightly", time.Hour)
 	*token = g.Token
 	return mustBeTrue(g.OK, err)
 }
 
-func releaseIt(s *filestore.Store, _ *clock, token *lockfx.Token) error {
+func releaseIt(s *filestore.Store, _ *storemodel.Clock, token *lockfx.Token) error {
 	return mustBeTrue(s.Release(ctx, "nightly", *token))
 }
 
@@ -147,7 +148,7 @@ func crashEverywhere(t *testing.T, bytes int) (moments int, err error) {
 	return moments, nil
 }
 
-func survive(t *testing.T, before, call func(*filestore.Store, *clock, *lockfx.Token) error, plan func(*filestore.Store)) (happened bool, err error) {
+func survive(t *testing.T, before, call func(*filestore.Store, *storemodel.Clock, *lockfx.Token) error, plan func(*filestore.Store)) (happened bool, err error) {
 	s, c, dir := newStore(t)
 	var token lockfx.Token
 	if err := before(s, c, &token); err != nil {
@@ -163,7 +164,7 @@ func survive(t *testing.T, before, call func(*filestore.Store, *clock, *lockfx.T
 		return false, err
 	}
 
-	s = open(t, dir, filestore.WithNow(c.now))
+	s = open(t, dir, filestore.WithNow(c.Now))
 	is, err := s.Inspect(ctx, "nightly")
 	if err != nil {
 		return true, err
@@ -173,7 +174,7 @@ func survive(t *testing.T, before, call func(*filestore.Store, *clock, *lockfx.T
 		return true, fmt.Errorf("found %+v; it was %+v before", is, was)
 	}
 	issued = max(issued, is.Token)
-	c.advance(2 * time.Hour)
+	c.Advance(2 * time.Hour)
 	g, err := s.Acquire(ctx, "nightly", time.Hour)
 	if err != nil || !g.OK || g.Token <= issued {
 		return true, fmt.Errorf("next acquisition: %+v, %w; the last token was %v", g, err, issued)
@@ -195,7 +196,7 @@ func TestTokensRiseAcrossCrashesWithoutTheClock(t *testing.T) {
 		if !died(func() { _, _ = s.Acquire(ctx, "nightly", time.Hour) }) {
 			break
 		}
-		s = open(t, dir, filestore.WithNow(c.now))
+		s = open(t, dir, filestore.WithNow(c.Now))
 		if l, err := s.Inspect(ctx, "nightly"); err != nil {
 			t.Fatal(err)
 		} else if l.Token != 0 {

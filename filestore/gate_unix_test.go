@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lockfx/lockfx/filestore"
+	"github.com/lockfx/lockfx/internal/storemodel"
 )
 
 func TestGate_FilestoreOverlap(t *testing.T) {
@@ -66,12 +67,12 @@ func TestGate_FilestoreWakeUps(t *testing.T) {
 		if way == "no news to be had" {
 			continue // it polls, at an interval at which this takes half an hour
 		}
-		err := missedWakeUp(s, rounds, wakes)
+		err := storemodel.MissedWakeUp(s, rounds, wakes)
 		t.Logf("GATE filestore wake-ups by %s: %d races, faults: %v", way, rounds, err)
 		if err != nil {
 			t.Errorf("%s: %v", way, err)
 		}
-		if missedWakeUp(deaf{s}, 10, signalled) == nil {
+		if storemodel.MissedWakeUp(storemodel.Deaf{Store: s}, 10, storemodel.Signalled) == nil {
 			t.Error("a missed signal goes unnoticed")
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/filestore"
+	"github.com/lockfx/lockfx/internal/storemodel"
 	"github.com/lockfx/lockfx/storetest"
 )
 
@@ -32,19 +33,19 @@ func TestConformance(t *testing.T) {
 }
 
 // ticking is a clock that goes on a little with each reading, as every real one does.
-type ticking struct{ clock }
+type ticking struct{ storemodel.Clock }
 
-func (c *ticking) now() time.Time { c.advance(10 * time.Microsecond); return c.clock.now() }
+func (c *ticking) Now() time.Time { c.Advance(10 * time.Microsecond); return c.Clock.Now() }
 
 func harness(t testing.TB, opts ...filestore.Option) (*storetest.Harness, error) {
 	dir, c := newDir(t), new(ticking)
-	opts = append(opts, filestore.WithNow(c.now))
+	opts = append(opts, filestore.WithNow(c.Now))
 	again := func() (lockfx.Store, error) { return open(t, dir, opts...), nil }
 	s, err := again()
 	return &storetest.Harness{
 		Store: s, TTL: time.Second, Resolution: time.Millisecond,
 		Late:   time.Millisecond, // the ticks of the clock while the kit looks
-		Sleep:  c.advance,
+		Sleep:  c.Advance,
 		Second: again, Restart: again,
 		LoseData: func() (lockfx.Store, error) {
 			for _, file := range filesIn(t, dir, "*") {
@@ -64,7 +65,7 @@ func harness(t testing.TB, opts ...filestore.Option) (*storetest.Harness, error)
 			return heal, os.Rename(dir, away)
 		},
 		Crash: func(_ context.Context, key string, ttl time.Duration) (lockfx.Token, error) {
-			out, err := process(t, "crash while holding", dir, fmt.Sprint(c.now().UnixNano(), " ", int64(ttl), " ", key)).Output()
+			out, err := process(t, "crash while holding", dir, fmt.Sprint(c.Now().UnixNano(), " ", int64(ttl), " ", key)).Output()
 			if !killed(err) {
 				return 0, errors.Join(errors.New("the process was not killed: "+string(out)), err)
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/filestore"
+	"github.com/lockfx/lockfx/internal/storemodel"
 )
 
 // TestMain runs the tests, or plays the part that a test gave to this process.
@@ -24,15 +24,6 @@ func TestMain(m *testing.M) {
 
 // ctx is for calls that are not about contexts.
 var ctx = context.Background()
-
-// epoch is where the clocks of the tests start.
-var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-
-// clock is a store's clock that only the test moves.
-type clock struct{ sinceEpoch atomic.Int64 }
-
-func (c *clock) now() time.Time          { return epoch.Add(time.Duration(c.sinceEpoch.Load())) }
-func (c *clock) advance(d time.Duration) { c.sinceEpoch.Add(int64(d)) }
 
 // newDir returns the path of a fresh directory, in memory where there is such a place:
 // thousands of synchronizations take long on a disk.
@@ -65,10 +56,10 @@ func open(t testing.TB, dir string, opts ...filestore.Option) *filestore.Store {
 }
 
 // newStore returns a store over a fresh directory, and its clock.
-func newStore(t testing.TB) (s *filestore.Store, c *clock, dir string) {
+func newStore(t testing.TB) (s *filestore.Store, c *storemodel.Clock, dir string) {
 	t.Helper()
-	c, dir = new(clock), newDir(t)
-	return open(t, dir, filestore.WithNow(c.now)), c, dir
+	c, dir = new(storemodel.Clock), newDir(t)
+	return open(t, dir, filestore.WithNow(c.Now)), c, dir
 }
 
 // grant acquires key, which must be free.

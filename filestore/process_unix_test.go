@@ -18,6 +18,7 @@ import (
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/filestore"
+	"github.com/lockfx/lockfx/internal/storemodel"
 )
 
 const processes = 8
@@ -90,7 +91,7 @@ func init() {
 	parts["take turns"] = takeTurns(honest, atOnce)
 	parts["take turns with a stale token"] = takeTurns(func(s lockfx.Store) lockfx.Store { return staleTokens{s} }, atOnce)
 	// Who is inside stays until everybody has come, so that the overlap is no matter of luck.
-	parts["take turns by a phantom lock"] = takeTurns(func(lockfx.Store) lockfx.Store { return phantom{} }, resource.waitForAll)
+	parts["take turns by a phantom lock"] = takeTurns(func(lockfx.Store) lockfx.Store { return storemodel.Phantom{} }, resource.waitForAll)
 }
 
 // staleTokens hands out one token for all.

@@ -2,7 +2,6 @@ package filestore_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -12,90 +11,14 @@ import (
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/filestore"
+	"github.com/lockfx/lockfx/internal/storemodel"
 )
-
-const contenders = 8
-
-// variable is what a lock guards. It notices two writers at once, and a writer
-// whose token is not greater than the one before.
-type variable struct {
-	writers atomic.Int32
-	seen    atomic.Int64
-}
-
-func (r *variable) write(token lockfx.Token) error {
-	defer r.writers.Add(-1)
-	if n := r.writers.Add(1); n != 1 {
-		return fmt.Errorf("%d holders at once", n)
-	}
-	if seen := r.seen.Swap(int64(token)); seen >= int64(token) {
-		return fmt.Errorf("token %v after %d", token, seen)
-	}
-	runtime.Gosched()
-	return nil
-}
-
-// overlap lets contenders fight for one key until each has held it often enough,
-// and returns what the resource noticed.
-func overlap(s lockfx.Store, holds int) error {
-	var guarded variable
-	contend := func() error {
-		ctx := context.Background()
-		for held := 0; held < holds; {
-			g, err := s.Acquire(ctx, "nightly", time.Hour)
-			if err != nil {
-				return err
-			}
-			if !g.OK {
-				runtime.Gosched()
-				continue
-			}
-			held++
-			if err := guarded.write(g.Token); err != nil {
-				return err
-			}
-			renewed, renewErr := s.Renew(ctx, "nightly", g.Token, time.Hour)
-			released, releaseErr := s.Release(ctx, "nightly", g.Token)
-			if !renewed || !released || renewErr != nil || releaseErr != nil {
-				return fmt.Errorf("renew: %v, release: %v: %w", renewed, released, errors.Join(renewErr, releaseErr))
-			}
-		}
-		return nil
-	}
-	var all sync.WaitGroup
-	faults := make([]error, contenders)
-	for i := range contenders {
-		all.Go(func() {
-			// A contender that stops in the middle of a hold must not block the others.
-			if faults[i] = contend(); faults[i] != nil {
-				if b, ok := s.(lockfx.Breaker); ok {
-					_, _ = b.Break(context.Background(), "nightly")
-				}
-			}
-		})
-	}
-	all.Wait()
-	return errors.Join(faults...)
-}
-
-// phantom grants a key to everybody, with tokens of the clock.
-type phantom struct{ lockfx.Store }
-
-func (phantom) Acquire(context.Context, string, time.Duration) (lockfx.Grant, error) {
-	return lockfx.Grant{OK: true, Token: lockfx.Token(time.Now().UnixMicro())}, nil
-}
-
-func (phantom) Renew(context.Context, string, lockfx.Token, time.Duration) (bool, error) {
-	return true, nil
-}
-
-func (phantom) Release(context.Context, string, lockfx.Token) (bool, error) { return true, nil }
 
 // crowd is a store of two handles on one directory, each of which serves half of the
 // calls.
-func crowd(t *testing.T) (lockfx.Store, *clock) {
+func crowd(t *testing.T) (lockfx.Store, *storemodel.Clock) {
 	s, c, dir := newStore(t)
-	return &alternating{handles: [2]*filestore.Store{s, open(t, dir, filestore.WithNow(c.now))}}, c
+	return &alternating{handles: [2]*filestore.Store{s, open(t, dir, filestore.WithNow(c.Now))}}, c
 }
 
 type alternating struct {
@@ -123,10 +46,10 @@ func (a *alternating) Break(ctx context.Context, key string) (bool, error) {
 
 func TestHoldersNeverOverlap(t *testing.T) {
 	s, _ := crowd(t)
-	if err := overlap(s, 20); err != nil {
+	if err := storemodel.Overlap(s, 20); err != nil {
 		t.Error(err)
 	}
-	if overlap(phantom{}, 100_000) == nil {
+	if storemodel.Overlap(storemodel.Phantom{}, 100_000) == nil {
 		t.Error("the test does not notice two holders")
 	}
 }
@@ -136,7 +59,7 @@ func TestHolderSeesTheWritesOfTheOneBefore(t *testing.T) {
 	s, _, _ := newStore(t)
 	var all sync.WaitGroup
 	written := 0
-	for range contenders {
+	for range storemodel.Contenders {
 		all.Go(func() {
 			for done := 0; done < 50; {
 				g, err := s.Acquire(context.Background(), "nightly", time.Hour)
@@ -155,15 +78,15 @@ func TestHolderSeesTheWritesOfTheOneBefore(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if written != contenders*50 {
-		t.Errorf("%d writes are left of %d", written, contenders*50)
+	if written != storemodel.Contenders*50 {
+		t.Errorf("%d writes are left of %d", written, storemodel.Contenders*50)
 	}
 }
 
 func TestAllMethodsAtOnce(t *testing.T) {
 	s, c, _ := newStore(t)
 	var all sync.WaitGroup
-	for i := range contenders {
+	for i := range storemodel.Contenders {
 		all.Go(func() {
 			for n := range 20 {
 				key := fmt.Sprint((i + n) % 3)
@@ -172,7 +95,7 @@ func TestAllMethodsAtOnce(t *testing.T) {
 						t.Error(op, err)
 					}
 				}
-				c.advance(time.Second)
+				c.Advance(time.Second)
 			}
 		})
 	}

@@ -20,9 +20,9 @@ func TestSweepKeepsWhatIsNeeded(t *testing.T) {
 	writeFile(t, dir, filestore.LeaseName("corrupt"), []byte("?"))
 	writeFile(t, dir, filestore.LeaseName("crashed")+".tmp", []byte("{"))
 	writeFile(t, dir, "README", []byte("no file of the store"))
-	c.advance(filestore.SweepAge / 2)
+	c.Advance(filestore.SweepAge / 2)
 	release(t, s, "recent", grant(t, s, "recent", time.Minute), true)
-	c.advance(filestore.SweepAge/2 + 2*time.Minute)
+	c.Advance(filestore.SweepAge/2 + 2*time.Minute)
 	grant(t, s, "now", time.Minute)
 
 	for file, want := range map[string]bool{
@@ -49,13 +49,13 @@ func TestTokensRiseAcrossASweep(t *testing.T) {
 	s, c, dir := newStore(t)
 	first := grant(t, s, "nightly", time.Minute)
 	release(t, s, "nightly", first, true)
-	c.advance(filestore.SweepAge + time.Hour)
+	c.Advance(filestore.SweepAge + time.Hour)
 	grant(t, s, "weekly", time.Minute)
 	if _, err := os.Stat(filepath.Join(dir, filestore.LeaseName("nightly"))); err == nil {
 		t.Fatal("not swept")
 	}
-	c.advance(-24 * time.Hour)
-	rising(t, first, grant(t, open(t, dir, filestore.WithNow(c.now)), "nightly", time.Minute))
+	c.Advance(-24 * time.Hour)
+	rising(t, first, grant(t, open(t, dir, filestore.WithNow(c.Now)), "nightly", time.Minute))
 }
 
 // A record whose token the mark does not know of is the only copy of it.
@@ -67,12 +67,12 @@ func TestSweepKeepsATokenThatTheMarkLacks(t *testing.T) {
 	writeFile(t, dir, filestore.MarkName, early) // as from a backup
 	record := filepath.Join(dir, filestore.LeaseName("nightly"))
 
-	c.advance(filestore.SweepAge + filestore.SweepEvery)
+	c.Advance(filestore.SweepAge + filestore.SweepEvery)
 	release(t, s, "weekly", grant(t, s, "weekly", time.Minute), true)
 	if _, err := os.Stat(record); err != nil {
 		t.Error("swept before the mark had its token")
 	}
-	c.advance(filestore.SweepEvery)
+	c.Advance(filestore.SweepEvery)
 	grant(t, s, "weekly", time.Minute)
 	if _, err := os.Stat(record); err == nil {
 		t.Error("not swept when the mark had passed it")
@@ -85,14 +85,14 @@ func TestSweepIsBounded(t *testing.T) {
 	const files = 3 * filestore.SweepAtMost
 	grant(t, s, "nightly", time.Minute) // makes the mark, whose token covers those below
 	for i := range files {
-		r := filestore.Lease{Key: fmt.Sprint(i), Token: 1, Ends: c.now()}
+		r := filestore.Lease{Key: fmt.Sprint(i), Token: 1, Ends: c.Now()}
 		data, err := filestore.SealLease(r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		writeFile(t, dir, filestore.LeaseName(r.Key), data)
 	}
-	c.advance(filestore.SweepAge + filestore.SweepEvery)
+	c.Advance(filestore.SweepAge + filestore.SweepEvery)
 	for call := 1; ; call++ {
 		before := len(filesIn(t, dir, "lease-*"))
 		grant(t, s, "nightly", time.Minute)
@@ -108,18 +108,18 @@ func TestSweepIsBounded(t *testing.T) {
 		if call > 100 {
 			t.Fatalf("%d files are left after %d sweeps", left, call)
 		}
-		c.advance(filestore.SweepEvery)
+		c.Advance(filestore.SweepEvery)
 	}
 }
 
 // The time of the next sweep comes from a clock that was wrong by a year.
 func TestSweepIsNotPutOffByAWrongClock(t *testing.T) {
 	s, c, dir := newStore(t)
-	c.advance(365 * 24 * time.Hour)
+	c.Advance(365 * 24 * time.Hour)
 	grant(t, s, "nightly", time.Minute)
-	c.advance(-365 * 24 * time.Hour)
+	c.Advance(-365 * 24 * time.Hour)
 	release(t, s, "weekly", grant(t, s, "weekly", time.Minute), true)
-	c.advance(filestore.SweepAge + filestore.SweepEvery)
+	c.Advance(filestore.SweepAge + filestore.SweepEvery)
 	grant(t, s, "monthly", time.Minute)
 	if _, err := os.Stat(filepath.Join(dir, filestore.LeaseName("weekly"))); err == nil {
 		t.Error("not swept")
@@ -136,7 +136,7 @@ func TestSweepSkipsWhatIsInUse(t *testing.T) {
 		t.Fatal("the guard is taken")
 	}
 	defer unlock()
-	c.advance(filestore.SweepAge + filestore.SweepEvery)
+	c.Advance(filestore.SweepAge + filestore.SweepEvery)
 	key := "weekly"
 	for filestore.GuardNameOf(key) == filestore.GuardNameOf("nightly") {
 		key += "!"

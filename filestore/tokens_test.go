@@ -18,18 +18,18 @@ func TestTokensRiseAcrossReleaseExpiryBreakAndKeys(t *testing.T) {
 	take("nightly")
 	release(t, s, "nightly", tokens[0], true)
 	take("nightly")
-	c.advance(time.Millisecond)
+	c.Advance(time.Millisecond)
 	take("nightly")
 	forceFree(t, s, "nightly", true)
 	take("weekly")
 	take("nightly")
-	c.advance(-time.Hour)
+	c.Advance(-time.Hour)
 	take("monthly")
-	c.advance(2 * time.Hour)
+	c.Advance(2 * time.Hour)
 	take("nightly")
 	rising(t, tokens...)
-	if last := tokens[len(tokens)-1]; int64(last) != c.now().UnixMicro() {
-		t.Errorf("token %v; want the clock's %v", last, c.now().UnixMicro())
+	if last := tokens[len(tokens)-1]; int64(last) != c.Now().UnixMicro() {
+		t.Errorf("token %v; want the clock's %v", last, c.Now().UnixMicro())
 	}
 }
 
@@ -39,9 +39,9 @@ func TestTokensRiseWithoutTheMark(t *testing.T) {
 	s, c, dir := newStore(t)
 	tokens := []lockfx.Token{grant(t, s, "nightly", time.Minute), grant(t, s, "weekly", time.Minute)}
 	release(t, s, "nightly", tokens[0], true)
-	c.advance(-time.Hour)
+	c.Advance(-time.Hour)
 	removeFile(t, dir, filestore.MarkName)
-	rising(t, append(tokens, grant(t, open(t, dir, filestore.WithNow(c.now)), "nightly", time.Minute))...)
+	rising(t, append(tokens, grant(t, open(t, dir, filestore.WithNow(c.Now)), "nightly", time.Minute))...)
 }
 
 func TestTokensRiseWithAMarkThatIsBehind(t *testing.T) {
@@ -51,19 +51,19 @@ func TestTokensRiseWithAMarkThatIsBehind(t *testing.T) {
 	var tokens []lockfx.Token
 	for range 3 {
 		tokens = append(tokens, grant(t, s, "nightly", time.Millisecond))
-		c.advance(time.Millisecond)
+		c.Advance(time.Millisecond)
 	}
-	c.advance(-time.Hour)
+	c.Advance(-time.Hour)
 	forceFree(t, s, "nightly", true)
 	writeFile(t, dir, filestore.MarkName, early) // as from a backup
-	rising(t, append(tokens, grant(t, open(t, dir, filestore.WithNow(c.now)), "nightly", time.Minute))...)
+	rising(t, append(tokens, grant(t, open(t, dir, filestore.WithNow(c.Now)), "nightly", time.Minute))...)
 }
 
 func TestMarkIsNeverLowered(t *testing.T) {
 	s, c, dir := newStore(t)
 	var marks []lockfx.Token
 	for i := range 10 {
-		c.advance(-time.Duration(i) * time.Hour)
+		c.Advance(-time.Duration(i) * time.Hour)
 		release(t, s, "nightly", grant(t, s, "nightly", time.Minute), true)
 		m, err := filestore.ReadMark(readFile(t, dir, filestore.MarkName))
 		if err != nil {
@@ -78,12 +78,12 @@ func TestMarkIsNeverLowered(t *testing.T) {
 func TestMarkAheadOfTheRecord(t *testing.T) {
 	s, c, dir := newStore(t)
 	first := grant(t, s, "nightly", time.Millisecond)
-	ahead, err := filestore.SealMark(filestore.Mark{Token: first + 100, SweepAt: c.now().Add(time.Hour)})
+	ahead, err := filestore.SealMark(filestore.Mark{Token: first + 100, SweepAt: c.Now().Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	writeFile(t, dir, filestore.MarkName, ahead)
-	c.advance(-time.Hour)
+	c.Advance(-time.Hour)
 	forceFree(t, s, "nightly", true)
 	if token := grant(t, s, "nightly", time.Minute); token != first+101 {
 		t.Errorf("token %v after a mark of %v", token, first+100)
@@ -99,7 +99,7 @@ func TestTokensStartAtOneBeforeTheEpoch(t *testing.T) {
 
 func TestNoGrantAfterTheLastToken(t *testing.T) {
 	s, c, dir := newStore(t)
-	last, err := filestore.SealMark(filestore.Mark{Token: math.MaxInt64, SweepAt: c.now().Add(time.Hour)})
+	last, err := filestore.SealMark(filestore.Mark{Token: math.MaxInt64, SweepAt: c.Now().Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,11 +121,11 @@ func TestLongestLease(t *testing.T) {
 func TestClockSteps(t *testing.T) {
 	s, c, _ := newStore(t)
 	token := grant(t, s, "nightly", time.Minute)
-	c.advance(-time.Hour)
+	c.Advance(-time.Hour)
 	refuse(t, s, "nightly", time.Hour+time.Minute)
 	renew(t, s, "nightly", token, time.Minute, true) // counts from now again
 	refuse(t, s, "nightly", time.Minute)
-	c.advance(2 * time.Hour)
+	c.Advance(2 * time.Hour)
 	renew(t, s, "nightly", token, time.Minute, false)
 	rising(t, token, grant(t, s, "nightly", time.Minute))
 }

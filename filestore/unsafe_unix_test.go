@@ -38,7 +38,7 @@ func TestRemovedDirectory(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	c.advance(-time.Hour)
+	c.Advance(-time.Hour)
 	rising(t, token, grant(t, s, "held", time.Hour)) // this process remembers
 }
 

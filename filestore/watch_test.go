@@ -3,7 +3,6 @@ package filestore_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"sync"
 	"syscall"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/filestore"
+	"github.com/lockfx/lockfx/internal/storemodel"
 )
 
 func watch(t testing.TB, s lockfx.Watcher, key string) (<-chan struct{}, func()) {
@@ -38,16 +38,6 @@ func wakes(freed <-chan struct{}) bool {
 	case _, open := <-freed:
 		return open
 	case <-timer.C:
-		return false
-	}
-}
-
-// signalled reports whether a signal is there already.
-func signalled(freed <-chan struct{}) bool {
-	select {
-	case _, open := <-freed:
-		return open
-	default:
 		return false
 	}
 }
@@ -85,7 +75,7 @@ func TestWatchSignalsEveryWatcherOfTheKey(t *testing.T) {
 			release(t, s, "nightly", token+1, false)
 			renew(t, s, "nightly", token, time.Hour, true)
 			settled(t, s)
-			if signalled(first) || signalled(second) {
+			if storemodel.Signalled(first) || storemodel.Signalled(second) {
 				t.Errorf("%s, %s: signalled while held", way, how)
 			}
 			freeIt(token)
@@ -93,7 +83,7 @@ func TestWatchSignalsEveryWatcherOfTheKey(t *testing.T) {
 				t.Errorf("%s, %s: a watcher missed it", way, how)
 			}
 			settled(t, s)
-			if signalled(first) || signalled(foreign) {
+			if storemodel.Signalled(first) || storemodel.Signalled(foreign) {
 				t.Errorf("%s, %s: signalled too often", way, how)
 			}
 		}
@@ -136,13 +126,13 @@ func TestWatchSignalsALeaseThatNobodySaw(t *testing.T) {
 		defer stop()
 		grant(t, s, "nightly", time.Hour)
 		time.Sleep(2 * time.Second)
-		if signalled(freed) {
+		if storemodel.Signalled(freed) {
 			t.Error("signalled by an acquisition")
 		}
 		forceFree(t, s, "nightly", true)
 		grant(t, s, "nightly", time.Hour)
 		time.Sleep(2 * time.Second)
-		if !signalled(freed) {
+		if !storemodel.Signalled(freed) {
 			t.Error("free between two leases: no signal")
 		}
 
@@ -151,7 +141,7 @@ func TestWatchSignalsALeaseThatNobodySaw(t *testing.T) {
 		release(t, s, "weekly", grant(t, s, "weekly", time.Hour), true)
 		grant(t, s, "weekly", time.Hour)
 		time.Sleep(2 * time.Second)
-		if !signalled(second) {
+		if !storemodel.Signalled(second) {
 			t.Error("free between two leases of a new key: no signal")
 		}
 	})
@@ -192,7 +182,7 @@ func TestWatchStopEndsOnlyItself(t *testing.T) {
 		if !wakes(freed) {
 			t.Errorf("%s: the other watch was ended as well", way)
 		}
-		if signalled(ended) {
+		if storemodel.Signalled(ended) {
 			t.Errorf("%s: signalled after stop", way)
 		}
 		stopOther()
@@ -302,72 +292,12 @@ func TestWatchSignalsACorruptRecord(t *testing.T) {
 	}
 }
 
-// watchStore is what a waiter needs.
-type watchStore interface {
-	lockfx.Store
-	lockfx.Watcher
-}
-
-// missedWakeUp lets a waiter race a release many times, and returns an error if a waiter
-// that was refused after it began to watch finds no signal. In each tenth round the
-// waiter comes first for certain.
-func missedWakeUp(s watchStore, rounds int, signalled func(<-chan struct{}) bool) error {
-	ctx := context.Background()
-	acquire := func() (lockfx.Grant, error) { return s.Acquire(ctx, "nightly", time.Hour) }
-	for round := range rounds {
-		held, err := acquire()
-		if err != nil || !held.OK {
-			return fmt.Errorf("round %d: the key is not free: %+v, %w", round, held, err)
-		}
-		waiting, released := make(chan struct{}), make(chan error, 1)
-		go func() {
-			if round%10 == 0 {
-				<-waiting
-			}
-			ok, err := s.Release(ctx, "nightly", held.Token)
-			if !ok {
-				err = errors.Join(err, errors.New("release was refused"))
-			}
-			released <- err
-		}()
-		freed, stop, err := s.Watch(ctx, "nightly")
-		if err != nil {
-			return err
-		}
-		mine, err := acquire()
-		close(waiting)
-		err = errors.Join(err, <-released)
-		if err == nil && !mine.OK {
-			if !signalled(freed) {
-				err = fmt.Errorf("round %d: a waiter missed the release", round)
-			} else {
-				mine, err = acquire()
-			}
-		}
-		stop()
-		if err != nil {
-			return err
-		}
-		if ok, err := s.Release(ctx, "nightly", mine.Token); !ok || err != nil {
-			return fmt.Errorf("round %d: release of the waiter's lease: %v, %w", round, ok, err)
-		}
-	}
-	return nil
-}
-
-// deaf is a store that drops every signal: a planted fault.
-type deaf struct{ watchStore }
-
-func (d deaf) Watch(context.Context, string) (<-chan struct{}, func(), error) {
-	return make(chan struct{}, 1), func() {}, nil
-}
-
 func TestWatchMissesNoRelease(t *testing.T) {
 	s := open(t, newDir(t))
-	if err := missedWakeUp(s, 1_000, wakes); err != nil {
+	if err := storemodel.MissedWakeUp(s, 1_000, wakes); err != nil {
 		t.Error(err)
 	}
-	if missedWakeUp(deaf{s}, 10, signalled) == nil {
+	if storemodel.MissedWakeUp(storemodel.Deaf{Store: s}, 10, storemodel.Signalled) == nil {
 		t.Error("the test does not notice a missed signal")
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/internal/memstore"
+	"github.com/lockfx/lockfx/internal/storemodel"
 )
 
 func TestCase_A01_DeadContextNeverGetsALease(t *testing.T) {
@@ -24,7 +25,7 @@ func TestCase_A01_DeadContextNeverGetsALease(t *testing.T) {
 // before the decision.
 func TestCase_A01_ContextThatEndsDuringTheCallGetsNoLease(t *testing.T) {
 	var endCall func()
-	s := memstore.New(memstore.WithNow(func() time.Time { endCall(); return epoch }))
+	s := memstore.New(memstore.WithNow(func() time.Time { endCall(); return storemodel.Epoch }))
 	for op, call := range calls(s, 1) {
 		if op == "watch" {
 			continue // it decides nothing by the clock
@@ -54,9 +55,9 @@ func TestCase_A05_ContentionAndFailureAreNeverMixedUp(t *testing.T) {
 func TestCase_A06_ExpiredLeaseIsTakenInOneCall(t *testing.T) {
 	s, c := newStore()
 	grant(t, s, "nightly", time.Minute)
-	c.advance(time.Minute - 1)
+	c.Advance(time.Minute - 1)
 	refuse(t, s, "nightly", 1)
-	c.advance(1)
+	c.Advance(1)
 	grant(t, s, "nightly", time.Minute)
 }
 
@@ -89,7 +90,7 @@ func TestCase_A09_ShortTTLIsRefusedNeverRounded(t *testing.T) {
 	inspect(t, s, "held", lockfx.Lease{Token: token, TimeLeft: time.Minute})
 	grant(t, s, "nightly", 1)
 	refuse(t, s, "nightly", 1)
-	c.advance(1)
+	c.Advance(1)
 	grant(t, s, "nightly", 1)
 }
 
@@ -112,7 +113,7 @@ func TestCase_R06_RenewNeverCreates(t *testing.T) {
 	forceFree(t, s, "broken", true)
 	renew(t, s, "broken", broken, time.Minute, false)
 	expired := grant(t, s, "expired", time.Minute)
-	c.advance(time.Minute)
+	c.Advance(time.Minute)
 	renew(t, s, "expired", expired, time.Minute, false)
 	for _, key := range []string{"never held", "released", "broken", "expired"} {
 		inspect(t, s, key, lockfx.Lease{})
@@ -122,7 +123,7 @@ func TestCase_R06_RenewNeverCreates(t *testing.T) {
 func TestCase_R07_ForeignTokenChangesNothing(t *testing.T) {
 	s, c := newStore()
 	stale := grant(t, s, "nightly", time.Minute)
-	c.advance(time.Minute)
+	c.Advance(time.Minute)
 	token := grant(t, s, "nightly", time.Minute)
 	other := grant(t, s, "weekly", time.Minute)
 	for _, foreign := range []lockfx.Token{stale, other, token + 1, token - 1, 0, -token} {
@@ -135,7 +136,7 @@ func TestCase_R07_ForeignTokenChangesNothing(t *testing.T) {
 func TestCase_L03_LateReleaseSparesTheNextHolder(t *testing.T) {
 	s, c := newStore()
 	late := grant(t, s, "nightly", time.Minute)
-	c.advance(time.Minute)
+	c.Advance(time.Minute)
 	next := grant(t, s, "nightly", time.Minute)
 	release(t, s, "nightly", late, false)
 	inspect(t, s, "nightly", lockfx.Lease{Token: next, TimeLeft: time.Minute})
@@ -149,8 +150,8 @@ func TestCase_T01_TokensOutliveTheirRecords(t *testing.T) {
 		release(t, s, "nightly", token, true)
 		tokens = append(tokens, token)
 	}
-	c.advance(time.Millisecond) // as many microseconds as tokens
-	tokens = append(tokens, grant(t, memstore.New(memstore.WithNow(c.now)), "nightly", time.Minute))
+	c.Advance(time.Millisecond) // as many microseconds as tokens
+	tokens = append(tokens, grant(t, memstore.New(memstore.WithNow(c.Now)), "nightly", time.Minute))
 	rising(t, tokens...)
 }
 
@@ -158,12 +159,12 @@ func TestCase_T05_RenewedLeaseStillExpires(t *testing.T) {
 	s, c := newStore()
 	token := grant(t, s, "nightly", time.Minute)
 	for range 20 {
-		c.advance(30 * time.Second)
+		c.Advance(30 * time.Second)
 		renew(t, s, "nightly", token, time.Minute, true)
 	}
-	c.advance(time.Minute - 1)
+	c.Advance(time.Minute - 1)
 	refuse(t, s, "nightly", 1)
-	c.advance(1)
+	c.Advance(1)
 	grant(t, s, "nightly", time.Minute)
 }
 

@@ -15,11 +15,11 @@ func TestInspectShowsTheLease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.advance(time.Second)
+	c.Advance(time.Second)
 	inspect(t, s, "nightly", lockfx.Lease{Token: g.Token, Label: "host/42", TimeLeft: 59 * time.Second})
 	renew(t, s, "nightly", g.Token, time.Hour, true)
 	inspect(t, s, "nightly", lockfx.Lease{Token: g.Token, Label: "host/42", TimeLeft: time.Hour})
-	c.advance(time.Hour)
+	c.Advance(time.Hour)
 	inspect(t, s, "nightly", lockfx.Lease{})
 }
 
@@ -32,6 +32,6 @@ func TestBreakFreesByForce(t *testing.T) {
 	renew(t, s, "nightly", token, time.Minute, false)
 	release(t, s, "nightly", token, false)
 	grant(t, s, "nightly", time.Minute)
-	c.advance(time.Minute)
+	c.Advance(time.Minute)
 	forceFree(t, s, "nightly", false)
 }

@@ -2,7 +2,6 @@ package memstore_test
 
 import (
 	"context"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,22 +9,14 @@ import (
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/internal/memstore"
+	"github.com/lockfx/lockfx/internal/storemodel"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// epoch is where the clocks of the tests start.
-var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-
-// clock is a store's clock that only the test moves.
-type clock struct{ sinceEpoch atomic.Int64 }
-
-func (c *clock) now() time.Time          { return epoch.Add(time.Duration(c.sinceEpoch.Load())) }
-func (c *clock) advance(d time.Duration) { c.sinceEpoch.Add(int64(d)) }
-
-func newStore() (*memstore.Store, *clock) {
-	c := new(clock)
-	return memstore.New(memstore.WithNow(c.now)), c
+func newStore() (*memstore.Store, *storemodel.Clock) {
+	c := new(storemodel.Clock)
+	return memstore.New(memstore.WithNow(c.Now)), c
 }
 
 // grant acquires key, which must be free.

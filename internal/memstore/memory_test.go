@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/internal/storemodel"
 )
 
 // heapLimit is what a store may keep after it has seen many keys. A counter for
@@ -35,7 +36,7 @@ func liveHeap() int64 {
 func key(i int) string { return "key " + strconv.Itoa(i) }
 
 // workloads are the ways in which keys come and go.
-func workloads(t testing.TB, s full, c *clock) map[string]func() {
+func workloads(t testing.TB, s full, c *storemodel.Clock) map[string]func() {
 	return map[string]func(){
 		"one after another": func() {
 			for i := range manyKeys {
@@ -62,7 +63,7 @@ func workloads(t testing.TB, s full, c *clock) map[string]func() {
 		"never released, while the clock advances": func() {
 			for i := range manyKeys {
 				grant(t, s, key(i), time.Millisecond)
-				c.advance(time.Microsecond * 10)
+				c.Advance(time.Microsecond * 10)
 			}
 		},
 		"few held, while others come and go": func() {

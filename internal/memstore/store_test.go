@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/internal/memstore"
+	"github.com/lockfx/lockfx/internal/storemodel"
 )
 
 func TestRefusalTellsHolderAndTimeLeft(t *testing.T) {
@@ -19,7 +20,7 @@ func TestRefusalTellsHolderAndTimeLeft(t *testing.T) {
 	if g, err := s.Acquire(ctx, "nightly", time.Minute); err != nil || !g.OK {
 		t.Fatal(g, err)
 	}
-	c.advance(time.Minute - 1)
+	c.Advance(time.Minute - 1)
 
 	g, err := s.Acquire(lockfx.WithLabel(ctx, "another"), "nightly", time.Hour)
 	if want := (lockfx.Grant{HeldBy: "host/42/reports", RetryAfter: 1}); err != nil || g != want {
@@ -30,7 +31,7 @@ func TestRefusalTellsHolderAndTimeLeft(t *testing.T) {
 func TestRenewSetsTheTimeLeft(t *testing.T) {
 	s, c := newStore()
 	token := grant(t, s, "nightly", time.Minute)
-	c.advance(30 * time.Second)
+	c.Advance(30 * time.Second)
 	renew(t, s, "nightly", token, time.Hour, true)
 	refuse(t, s, "nightly", time.Hour)
 	renew(t, s, "nightly", token, time.Second, true)
@@ -50,7 +51,7 @@ func TestReleaseFreesOnce(t *testing.T) {
 func TestReleaseOfAnExpiredLeaseIsFalse(t *testing.T) {
 	s, c := newStore()
 	token := grant(t, s, "nightly", time.Minute)
-	c.advance(time.Minute)
+	c.Advance(time.Minute)
 	release(t, s, "nightly", token, false)
 	grant(t, s, "nightly", time.Minute)
 }
@@ -58,9 +59,9 @@ func TestReleaseOfAnExpiredLeaseIsFalse(t *testing.T) {
 func TestExpiryIsFinalOnceSeen(t *testing.T) {
 	s, c := newStore()
 	token := grant(t, s, "nightly", time.Minute)
-	c.advance(time.Minute)
+	c.Advance(time.Minute)
 	renew(t, s, "nightly", token, time.Minute, false)
-	c.advance(-time.Second)
+	c.Advance(-time.Second)
 	renew(t, s, "nightly", token, time.Minute, false)
 	inspect(t, s, "nightly", lockfx.Lease{})
 }
@@ -183,7 +184,7 @@ func TestBadArgumentsAreRefusedAllAtOnce(t *testing.T) {
 func TestLongestTTLDoesNotOverflow(t *testing.T) {
 	for name, s := range map[string]*memstore.Store{
 		"system clock": memstore.New(),
-		"wall clock":   memstore.New(memstore.WithNow(func() time.Time { return epoch })),
+		"wall clock":   memstore.New(memstore.WithNow(func() time.Time { return storemodel.Epoch })),
 	} {
 		grant(t, s, "nightly", math.MaxInt64)
 		if g, err := s.Acquire(context.Background(), "nightly", 1); err != nil || g.OK || g.RetryAfter <= 0 {

@@ -31,7 +31,7 @@ func TestTokensRiseAcrossRelease(t *testing.T) {
 func TestTokensRiseAcrossExpiry(t *testing.T) {
 	s, c := newStore()
 	first := grant(t, s, "nightly", 1)
-	c.advance(1) // the clock shows the same microsecond
+	c.Advance(1) // the clock shows the same microsecond
 	rising(t, first, grant(t, s, "nightly", time.Minute))
 }
 
@@ -45,20 +45,20 @@ func TestTokensRiseAcrossBreak(t *testing.T) {
 func TestTokensRiseAcrossRestart(t *testing.T) {
 	s, c := newStore()
 	first := grant(t, s, "nightly", time.Minute)
-	c.advance(time.Microsecond)
-	rising(t, first, grant(t, memstore.New(memstore.WithNow(c.now)), "nightly", time.Minute))
+	c.Advance(time.Microsecond)
+	rising(t, first, grant(t, memstore.New(memstore.WithNow(c.Now)), "nightly", time.Minute))
 }
 
 func TestTokensRiseAcrossKeysAndClockSteps(t *testing.T) {
 	s, c := newStore()
 	first := grant(t, s, "nightly", time.Minute)
-	c.advance(-time.Hour)
+	c.Advance(-time.Hour)
 	second := grant(t, s, "weekly", time.Minute)
-	c.advance(2 * time.Hour)
+	c.Advance(2 * time.Hour)
 	third := grant(t, s, "monthly", time.Minute)
 	rising(t, first, second, third)
-	if int64(third) != c.now().UnixMicro() {
-		t.Errorf("token %v; want the clock's %v", third, c.now().UnixMicro())
+	if int64(third) != c.Now().UnixMicro() {
+		t.Errorf("token %v; want the clock's %v", third, c.Now().UnixMicro())
 	}
 }
 

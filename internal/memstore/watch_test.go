@@ -2,13 +2,12 @@ package memstore_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/internal/storemodel"
 )
 
 func watch(t testing.TB, s lockfx.Watcher, key string) (<-chan struct{}, func()) {
@@ -18,15 +17,6 @@ func watch(t testing.TB, s lockfx.Watcher, key string) (<-chan struct{}, func())
 		t.Fatalf("Watch(%q): capacity %d, %v", key, cap(freed), err)
 	}
 	return freed, stop
-}
-
-func signalled(freed <-chan struct{}) bool {
-	select {
-	case _, open := <-freed:
-		return open
-	default:
-		return false
-	}
 }
 
 func TestWatchSignalsEveryWatcherOfTheKey(t *testing.T) {
@@ -45,14 +35,14 @@ func TestWatchSignalsEveryWatcherOfTheKey(t *testing.T) {
 		token := grant(t, s, "nightly", time.Minute)
 		release(t, s, "nightly", token+1, false)
 		renew(t, s, "nightly", token, time.Hour, true)
-		if signalled(first) || signalled(second) {
+		if storemodel.Signalled(first) || storemodel.Signalled(second) {
 			t.Errorf("%s: signalled while held", how)
 		}
 		freeIt(token)
-		if !signalled(first) || !signalled(second) {
+		if !storemodel.Signalled(first) || !storemodel.Signalled(second) {
 			t.Errorf("%s: a watcher missed it", how)
 		}
-		if signalled(first) || signalled(foreign) {
+		if storemodel.Signalled(first) || storemodel.Signalled(foreign) {
 			t.Errorf("%s: signalled too often", how)
 		}
 	}
@@ -65,7 +55,7 @@ func TestWatchNeverBlocksTheHolder(t *testing.T) {
 	for range 3 {
 		release(t, s, "nightly", grant(t, s, "nightly", time.Minute), true)
 	}
-	if !signalled(freed) {
+	if !storemodel.Signalled(freed) {
 		t.Error("no signal")
 	}
 }
@@ -76,7 +66,7 @@ func TestWatchSignalsAShortenedLease(t *testing.T) {
 	freed, stop := watch(t, s, "nightly")
 	defer stop()
 	renew(t, s, "nightly", token, time.Second, true)
-	if !signalled(freed) {
+	if !storemodel.Signalled(freed) {
 		t.Error("a waiter would sleep for an hour on a lease of a second")
 	}
 }
@@ -88,10 +78,10 @@ func TestWatchStopEndsOnlyItself(t *testing.T) {
 	freed, stopOther := watch(t, s, "nightly")
 	stop() // must not end the watch that took its place
 	release(t, s, "nightly", grant(t, s, "nightly", time.Minute), true)
-	if signalled(ended) {
+	if storemodel.Signalled(ended) {
 		t.Error("signalled after stop")
 	}
-	if !signalled(freed) {
+	if !storemodel.Signalled(freed) {
 		t.Error("the other watch was ended as well")
 	}
 	stopOther()
@@ -110,72 +100,12 @@ func TestWatchMayBeStoppedByManyAtOnce(t *testing.T) {
 	}
 }
 
-// watchStore is what a waiter needs.
-type watchStore interface {
-	lockfx.Store
-	lockfx.Watcher
-}
-
-// missedWakeUp lets a waiter race a release many times, and returns an error if a
-// waiter that was refused after it began to watch finds no signal once the release
-// has returned. In each tenth round the waiter comes first for certain.
-func missedWakeUp(s watchStore, rounds int) error {
-	ctx := context.Background()
-	acquire := func() (lockfx.Grant, error) { return s.Acquire(ctx, "nightly", time.Hour) }
-	for round := range rounds {
-		held, err := acquire()
-		if err != nil || !held.OK {
-			return fmt.Errorf("round %d: the key is not free: %+v, %w", round, held, err)
-		}
-		waiting, released := make(chan struct{}), make(chan error, 1)
-		go func() {
-			if round%10 == 0 {
-				<-waiting
-			}
-			ok, err := s.Release(ctx, "nightly", held.Token)
-			if !ok {
-				err = errors.Join(err, errors.New("release was refused"))
-			}
-			released <- err
-		}()
-		freed, stop, err := s.Watch(ctx, "nightly")
-		if err != nil {
-			return err
-		}
-		mine, err := acquire()
-		close(waiting)
-		err = errors.Join(err, <-released)
-		if err == nil && !mine.OK {
-			if !signalled(freed) {
-				err = fmt.Errorf("round %d: a waiter missed the release", round)
-			} else {
-				mine, err = acquire()
-			}
-		}
-		stop()
-		if err != nil {
-			return err
-		}
-		if ok, err := s.Release(ctx, "nightly", mine.Token); !ok || err != nil {
-			return fmt.Errorf("round %d: release of the waiter's lease: %v, %w", round, ok, err)
-		}
-	}
-	return nil
-}
-
-// deaf is a store that drops every signal: a planted fault.
-type deaf struct{ watchStore }
-
-func (d deaf) Watch(context.Context, string) (<-chan struct{}, func(), error) {
-	return make(chan struct{}, 1), func() {}, nil
-}
-
 func TestWatchMissesNoRelease(t *testing.T) {
 	s, _ := newStore()
-	if err := missedWakeUp(s, 10_000); err != nil {
+	if err := storemodel.MissedWakeUp(s, 10_000, storemodel.Signalled); err != nil {
 		t.Error(err)
 	}
-	if missedWakeUp(deaf{s}, 10) == nil {
+	if storemodel.MissedWakeUp(storemodel.Deaf{Store: s}, 10, storemodel.Signalled) == nil {
 		t.Error("the test does not notice a missed signal")
 	}
 }
