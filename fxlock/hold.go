@@ -42,7 +42,8 @@ func WaitForever() LockOrRunOption {
 // rest of d and not renewed. Without it a short job runs once on each of several
 // hosts whose clocks differ, one after the other. d should exceed that difference,
 // and be less than the time from one run to the next. If the rest is shorter than the
-// store's leases can be, the key is kept a little longer.
+// store's leases can be, the key is kept a little longer. Those who are refused
+// meanwhile see the label of the run that is over.
 //
 // A run whose body did not begin, since it was skipped ([If]) or its scope could not
 // be built, keeps nothing.

@@ -45,6 +45,7 @@ func TestOptionsPrintThemselvesAsTheyAreWritten(t *testing.T) {
 		"fxlock.Private()":                               fxlock.Private(),
 		"fxlock.WithStore(nil)":                          fxlock.WithStore(nil),
 		"fxlock.WithStore(*fxlock_test.spyStore)":        fxlock.WithStore(newSpyStore(nil)),
+		"fxlock.WithStore(*fxlock.MemoryStore)":          fxlock.WithStore(fxlock.NewMemoryStore()),
 		"fxlock.StoreFrom(fxlock_test.newStore)":         fxlock.StoreFrom(newStore),
 		"fxlock.StoreFromGraph()":                        fxlock.StoreFromGraph(),
 		`fxlock.StoreFromGraph("redis")`:                 fxlock.StoreFromGraph("redis"),

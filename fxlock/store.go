@@ -15,7 +15,8 @@ import (
 
 // MemoryStore is a store inside this process: it excludes goroutines and
 // applications that share it, and nobody else. It is a [lockfx.Watcher],
-// [lockfx.Inspector] and [lockfx.Breaker].
+// [lockfx.Inspector] and [lockfx.Breaker]: in a test, Break(ctx, key) takes a lease away
+// from its holder. [NewMemoryStore] makes one.
 type MemoryStore = memstore.Store
 
 // MemoryStoreOption configures a [MemoryStore].
@@ -59,13 +60,21 @@ func (s *settings) chooseStore(c *storeChoice) {
 
 // WithStore gives the lock a store. The lock does not close it.
 func WithStore(store lockfx.Store) Option {
-	text := "fxlock.WithStore(" + orNil(store, fmt.Sprintf("%T", store)) + ")"
+	text := "fxlock.WithStore(" + orNil(store, storeText(store)) + ")"
 	return option{text, func(s *settings) {
 		if isNil(store) {
 			s.fault(text, "must not be nil")
 		}
 		s.chooseStore(&storeChoice{text: text, value: store})
 	}}
+}
+
+// storeText prints the type of a store by a name that its reader can use.
+func storeText(store lockfx.Store) string {
+	if _, ok := store.(*MemoryStore); ok {
+		return "*fxlock.MemoryStore"
+	}
+	return fmt.Sprintf("%T", store)
 }
 
 // StoreFrom gives the lock a store of its own: ctor is a constructor that takes
