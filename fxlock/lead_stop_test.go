@@ -58,6 +58,7 @@ func TestAStopHandsOverToWhoPolls(t *testing.T) {
 		polled := struct{ lockfx.Store }{store}
 		first := newCandidate(polled, untilToldTo)
 		must(t, first.app.Start(t.Context()))
+		synctest.Wait() // it leads
 		second := campaigns(t, polled, untilToldTo)
 		pass(time.Minute)
 		must(t, first.app.Stop(t.Context()))
@@ -164,6 +165,7 @@ func TestCase_S05_AStopThatRunsOutOfTime(t *testing.T) {
 		store, release := newSpyStore(&j), make(chan struct{})
 		deaf := newCandidate(store, deafFn(release))
 		must(t, deaf.app.Start(t.Context()))
+		synctest.Wait() // it leads
 		other := campaigns(t, store, untilToldTo)
 		pass(time.Minute)
 
