@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -33,12 +34,15 @@ type relayStore struct {
 var _ lockfx.Watcher = (*relayStore)(nil)
 
 func (s *relayStore) Acquire(ctx context.Context, k string, d time.Duration) (lockfx.Grant, error) {
-	s.requests.Add(1)
+	n := s.requests.Add(1)
 	grant, err := s.Store.Acquire(ctx, k, d)
 	if !grant.OK && err == nil {
 		select {
 		case s.refused <- struct{}{}:
 		default:
+		}
+		if n%2 == 0 { // so that one processor, too, releases before the watch begins
+			runtime.Gosched()
 		}
 	}
 	return grant, err
