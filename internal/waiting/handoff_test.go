@@ -205,7 +205,7 @@ func (r relay) each() float64 { return float64(r.requests) / float64(r.runs) }
 // lost returns the first batch that notices p.
 func lost(t *testing.T, run batch, p plant) (seed uint64, noticed bool) {
 	t.Helper()
-	for seed := range uint64(20) {
+	for seed := range uint64(200) {
 		if run(t, seed, 1000, p).idle > 0 {
 			return seed, true
 		}
