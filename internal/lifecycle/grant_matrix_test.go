@@ -303,6 +303,9 @@ func (a attempt) phantoms(r *rig, byRun, got bool, o outcome) (faults []string) 
 			fault("the error %q does not match %q", o.err, want)
 		}
 	}
+	if outage := errors.Is(o.err, lockfx.ErrStore); !a.exits && outage != slices.Contains(a.errs, lockfx.ErrStore) {
+		fault("told as an outage: %v: %v", outage, o.err)
+	}
 	if r.State() != wanted || r.Held() || r.Token() != 0 {
 		fault("state %v, held %v, token %v", r.State(), r.Held(), r.Token())
 	}
