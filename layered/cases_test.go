@@ -254,6 +254,17 @@ func TestCase_H11_TimeoutRunsNothing(t *testing.T) {
 	eventually(t, "no thread sleeps", func() bool { return files.Parked() == 0 })
 }
 
+// The time is over before the first layer, and yet nobody is in the way.
+func TestFreeLockDoesNotTimeOut(t *testing.T) {
+	for l := range Layer(layers) {
+		res, err := WithLock(t.Context(), 0, nothing[int], WithKey("k"), WithDir(t.TempDir()), onlyIn(l), WithTimeout(1))
+		if err != nil || res.State != StateExecuted {
+			t.Errorf("%v: %v, %v", l, res.State, err)
+		}
+	}
+	files.CloseIdle()
+}
+
 func TestCase_W01_CancelledWaiterDoesNotSleepOn(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -94,7 +94,9 @@ func TestCloseEndsWaitersAndWaitsForActions(t *testing.T) {
 		if len(closed) != 0 {
 			t.Error("Close did not wait for the action")
 		}
-		if _, err := WithLock(t.Context(), 0, nothing[int], WithLocker(l), WithKey("other")); !errors.Is(err, lockfx.ErrDisposed) {
+		_, err := WithLock(t.Context(), 0, nothing[int], WithLocker(l), WithKey("other"),
+			WithPredicate(func(context.Context, Call[int]) (bool, error) { t.Error("a callback ran"); return true, nil }))
+		if !errors.Is(err, lockfx.ErrDisposed) {
 			t.Errorf("a new call got %v", err)
 		}
 		close(finish)
