@@ -12,7 +12,7 @@ const (
 	// testWithin bounds that test, and the farewell.
 	testWithin = 5 * time.Second
 	// reopenWithin bounds the attempts to replace a connection that broke, and
-	// reopenAgain is the pause between two.
+	// reopenAgain is the pause between two, and from one connection to the next.
 	reopenWithin = 5 * time.Second
 	reopenAgain  = 100 * time.Millisecond
 )
@@ -64,10 +64,11 @@ func (s *session) isReady() bool {
 func (s *session) run(ctx context.Context) {
 	e, err := s.hub.open(ctx)
 	for err == nil {
+		began := time.Now()
 		s.listening()
 		err = s.hear(ctx, e)
 		e.close()
-		if ctx.Err() == nil {
+		if pause(ctx, reopenAgain-time.Since(began)) && ctx.Err() == nil {
 			e, err = s.reopen(ctx)
 		}
 	}

@@ -195,6 +195,35 @@ func TestABrokenConnectionIsReplacedAndWakesEverybody(t *testing.T) {
 	})
 }
 
+// Connections that break as soon as they listen are not made one after the other
+// without a pause.
+func TestConnectionsThatDoNotLastAreNoFlood(t *testing.T) {
+	onLine(t, func(t *testing.T, l *line) {
+		a, _ := l.watch(t, "a")
+		const cuts = 10
+		begin := time.Now()
+		for range cuts {
+			before := l.connections()
+			close(l.last().broken)
+			for l.connections() == before {
+				time.Sleep(time.Millisecond)
+				synctest.Wait()
+			}
+		}
+		if took := time.Since(begin); took < cuts*reopenAgain {
+			t.Errorf("%d connections within %v", cuts, took)
+		}
+		shows(t, a, "signal")
+		time.Sleep(time.Second)
+		before := l.connections()
+		close(l.last().broken)
+		synctest.Wait()
+		if l.connections() == before {
+			t.Error("a connection that has lasted was not replaced at once")
+		}
+	})
+}
+
 // A connection that breaks without a sign is found out by a test.
 func TestASilentBreakIsFoundOut(t *testing.T) {
 	onLine(t, func(t *testing.T, l *line) {
@@ -245,6 +274,7 @@ func TestADeafPoolIsAskedOnce(t *testing.T) {
 		a, _ := l.watch(t, "a")
 		l.fail(deafError{"a pooler took over"})
 		close(l.last().broken)
+		time.Sleep(reopenAgain)
 		shows(t, a, "closed")
 	})
 }

@@ -13,6 +13,8 @@ const (
 	pingEvery = 5 * time.Second
 	// silence is how long a live server can say nothing.
 	silence = 2 * pingEvery
+	// connectAgain is from one connection to the next at least.
+	connectAgain = 100 * time.Millisecond
 )
 
 // subscription serves watches over one connection at a time. Its topics say what
@@ -44,12 +46,13 @@ func (s *subscription) poke() {
 }
 
 // run keeps the subscription alive until ctx ends. A connection that has worked and
-// breaks is replaced; one that has not worked is the end of all watches, since those
+// breaks is replaced, without haste if it had not lasted; one that has not worked is the end of all watches, since those
 // who wait know best how to go on.
 func (s *subscription) run(ctx context.Context) {
 	for {
+		began := time.Now()
 		worked, err := s.connect(ctx)
-		if ctx.Err() == nil && worked && !refused(err) {
+		if worked && !refused(err) && pause(ctx, connectAgain-time.Since(began)) && ctx.Err() == nil {
 			continue
 		}
 		s.hub.mu.Lock()

@@ -1,12 +1,19 @@
 package redis_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"io"
+	"net"
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/integration/proxy"
@@ -144,6 +151,51 @@ func TestAReconnectionMissesNoWakeUp(t *testing.T) {
 			t.Fatal("the watch was lost")
 		}
 		eventually(t, "the subscription is back", func() bool { return subscriptions(t, client) == 1 })
+	}
+}
+
+// curt is a connection that breaks as soon as a subscription was confirmed.
+type curt struct {
+	net.Conn
+	over bool
+}
+
+func (c *curt) Read(b []byte) (int, error) {
+	if c.over {
+		return 0, io.EOF
+	}
+	n, err := c.Conn.Read(b)
+	c.over = bytes.Contains(b[:n], []byte("subscribe"))
+	return n, err
+}
+
+func TestSubscriptionsThatDoNotLastAreNoFlood(t *testing.T) {
+	e := over(t, single(t))
+	var connections atomic.Int64
+	client := redis.NewClient(&redis.Options{Dialer: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		connections.Add(1)
+		c, err := new(net.Dialer).DialContext(ctx, network, e.servers[0].Addr())
+		return &curt{Conn: c}, err
+	}})
+	defer client.Close() //nolint:errcheck // a test
+	s, err := redisstore.New(client, redisstore.WithPrefix(e.prefix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	freed, stop := watch(t, s, key)
+	for range 5 {
+		if !signal(t, freed) { // of each new subscription
+			t.Fatal("the watch was lost")
+		}
+	}
+	before := connections.Load()
+	time.Sleep(time.Second)
+	if n := connections.Load() - before; n > 30 { // the client tries each a second time
+		t.Errorf("%d connections in a second", n)
+	}
+	stop()
+	if err := s.Close(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

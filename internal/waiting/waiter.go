@@ -16,6 +16,9 @@ const (
 	maxPause = time.Second
 )
 
+// watchWithin bounds an attempt to watch: nothing is asked meanwhile.
+const watchWithin = 5 * time.Second
+
 // jitter keeps those who wait for the end of one lease from coming all at once.
 const jitter = minPause / 10
 
@@ -29,6 +32,8 @@ type waiter struct {
 	stop    func()          // ends the watch
 	outages int             // in a row
 	losses  int             // of watches, without a signal in between
+	deaf    int             // attempts to watch that failed in a row
+	unheard int             // refusals to poll through before the next one
 }
 
 // run tries until body ran, and waits in between.
@@ -82,14 +87,22 @@ func (w *waiter) pause(wait context.Context, err error) bool {
 	return w.sleep(wait, w.untilNext(refusal.RetryAfter))
 }
 
-// watch begins to watch, and reports whether it did. If it could not, the next
-// refusal tries again.
+// watch begins to watch, and reports whether it did. If it could not, a later refusal
+// tries again: at first the next one, and in the end every sixteenth.
 func (w *waiter) watch(wait context.Context) bool {
-	freed, stop, err := w.Machine.Watch(wait)
-	if err != nil {
+	if w.unheard > 0 {
+		w.unheard--
 		return false
 	}
-	w.freed, w.stop = freed, stop
+	bounded, cancel := context.WithTimeout(wait, watchWithin)
+	defer cancel()
+	freed, stop, err := w.Machine.Watch(bounded)
+	if err != nil {
+		w.unheard = 1<<min(w.deaf, 4) - 1
+		w.deaf++
+		return false
+	}
+	w.freed, w.stop, w.deaf = freed, stop, 0
 	return true
 }
 

@@ -113,3 +113,45 @@ func TestWithoutAWatchItPolls(t *testing.T) {
 		})
 	}
 }
+
+// Where a watch can't be had, or not soon, the waiter polls all the same: it asks less
+// and less often for the watch.
+func TestAWatchThatCannotBeHadHoldsNobodyUp(t *testing.T) {
+	for name, watch := range map[string]func(context.Context) (<-chan struct{}, func(), error){
+		"refused": func(context.Context) (<-chan struct{}, func(), error) { return nil, nil, errDown },
+		"no answer": func(ctx context.Context) (<-chan struct{}, func(), error) {
+			<-ctx.Done()
+			return nil, nil, ctx.Err()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := newSpy()
+				release := foreign(t, store.Store, time.Hour)
+				store.watch = watch
+				p := newProcess(t, store)
+				began := time.Now()
+				waiter := spawn(func() error { return p.run(background, waiting.Forever, nothing) })
+				const length = 5 * time.Minute
+				time.Sleep(length)
+				waits(t, waiter)
+				asked, watched := store.asked("acquire", began), store.asked("watch", began)
+				if len(asked) < 200 || len(watched) < 10 || len(watched) > 30 {
+					t.Errorf("within %v it asked %d times, and tried %d times to watch", length, len(asked), len(watched))
+				}
+				for i := 1; i < len(asked); i++ {
+					if pause := asked[i] - asked[i-1]; pause > 5*time.Second+longestPoll {
+						t.Errorf("it asked again after %v", pause)
+					}
+				}
+				store.mu.Lock()
+				store.watch = nil
+				store.mu.Unlock()
+				time.Sleep(30 * time.Second)
+				store.wantQuiet(t, time.Minute) // it watches now
+				release()
+				wantNow(t, waiter)
+			})
+		})
+	}
+}
