@@ -205,7 +205,7 @@ func (r relay) each() float64 { return float64(r.requests) / float64(r.runs) }
 // lost returns the first batch that notices p.
 func lost(t *testing.T, run batch, p plant) (seed uint64, noticed bool) {
 	t.Helper()
-	for seed := range uint64(200) {
+	for seed := range uint64(100) {
 		if run(t, seed, 1000, p).idle > 0 {
 			return seed, true
 		}
@@ -227,6 +227,8 @@ func TestNoWakeUpIsLost(t *testing.T) {
 }
 
 func TestLostWakeUpsAreNoticed(t *testing.T) {
+	// One processor takes turns where several would race.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))))
 	for _, p := range plants {
 		switch p.name {
 		case "a line forgets a waiter":
