@@ -34,6 +34,7 @@ type Store struct {
 	memory int64 // microseconds
 	tasks  tasks
 	hub    hub
+	beats  gatherer
 
 	mindful bool        // calls of the client end at a deadline
 	prompt  atomic.Bool // the last answer came promptly
@@ -57,6 +58,8 @@ func New(client redis.UniversalClient, opts ...Option) (*Store, error) {
 	store := &Store{client: client, prefix: s.prefix, memory: s.memory.Microseconds(), mindful: mindsDeadlines(client)}
 	store.hub.subscribe = client.Subscribe
 	store.hub.tasks = &store.tasks
+	store.beats.send = store.RenewMany
+	store.beats.tasks = &store.tasks
 	return store, nil
 }
 
@@ -103,18 +106,26 @@ func (s *Store) Acquire(ctx context.Context, key string, ttl time.Duration) (loc
 // Renew sets the time left of the lease on key to ttl if the lease is unexpired and
 // carries exactly token, and reports whether it did. A renewal that shortens the
 // lease wakes those who watch the key.
+//
+// Renewals of many locks at one moment are gathered, as if by [Store.RenewMany]: one that
+// comes while another is under way waits for its answer, for 25 ms at most.
 func (s *Store) Renew(ctx context.Context, key string, token lockfx.Token, ttl time.Duration) (bool, error) {
 	if err := check(ctx, "renew", key, lockfx.CheckTTL(ttl, resolution)); err != nil {
 		return false, err
 	}
-	keys, args := s.renewArgs([]lockfx.Renewal{{Key: key, Token: token, TTL: ttl}}, []int{0})
+	r := lockfx.Renewal{Key: key, Token: token, TTL: ttl}
+	return s.beats.renew(ctx, r, func() (bool, error) { return s.renewAlone(ctx, r) })
+}
+
+func (s *Store) renewAlone(ctx context.Context, r lockfx.Renewal) (bool, error) {
+	keys, args := s.renewArgs([]lockfx.Renewal{r}, []int{0})
 	reply, err := s.eval(ctx, renewScript, keys, args...)
 	var renewed []bool
 	if err == nil {
 		renewed, err = renewedOf(reply, 1)
 	}
 	if err != nil {
-		return false, fault(ctx, "renew", key, err)
+		return false, fault(ctx, "renew", r.Key, err)
 	}
 	return renewed[0], nil
 }
