@@ -227,8 +227,6 @@ func TestNoWakeUpIsLost(t *testing.T) {
 }
 
 func TestLostWakeUpsAreNoticed(t *testing.T) {
-	// One processor takes turns where several would race.
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))))
 	for _, p := range plants {
 		switch p.name {
 		case "a line forgets a waiter":

@@ -3,6 +3,7 @@ package waiting_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -17,7 +18,11 @@ import (
 	"github.com/lockfx/lockfx/internal/waiting"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// One processor takes turns where several would race.
+	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
+	goleak.VerifyTestMain(m)
+}
 
 const (
 	key = "nightly"
