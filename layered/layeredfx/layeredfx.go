@@ -25,11 +25,17 @@ import (
 // messages: it does not become part of a key; [layered.WithNamespace] does. Faults of
 // the options are errors of fx.New, all at once.
 func Module(name string, opts ...layered.LockerOption) fx.Option {
-	return module(name, opts, fx.Provide(fx.Annotate(
-		func(l *layered.Locker) *layered.Locker { return l },
-		fx.ParamTags(tag(name)),
-	)))
+	return module(name, opts, fx.Provide(
+		fx.Annotate(func() rule { return rule{} }, fx.ResultTags(tag(oneUnnamed))),
+		fx.Annotate(func(l *layered.Locker) *layered.Locker { return l }, fx.ParamTags(tag(name))),
+	))
 }
+
+// rule is in the graph once. Where there are two, fx prints the name, which says what
+// to do.
+type rule struct{}
+
+const oneUnnamed = "an unnamed *layered.Locker, of which there can be one: use layeredfx.NamedModule for all but one"
 
 // NamedModule is Module without the unnamed binding. All but one of an application's
 // modules need it.

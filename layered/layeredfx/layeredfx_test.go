@@ -33,6 +33,13 @@ type lockers struct {
 	Two     *layered.Locker `name:"two"`
 }
 
+func TestTwoUnnamedLockersAreToldWithTheCure(t *testing.T) {
+	err := fx.New(fx.NopLogger, layeredfx.Module("one", inProcess), layeredfx.Module("two", inProcess)).Err()
+	if err == nil || !strings.Contains(err.Error(), "an unnamed *layered.Locker, of which there can be one: use layeredfx.NamedModule") {
+		t.Error(err)
+	}
+}
+
 func TestModulesProvideTheirLockers(t *testing.T) {
 	fxtest.New(t,
 		layeredfx.Module("one", inProcess),
