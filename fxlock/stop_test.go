@@ -125,6 +125,24 @@ func TestARunThatOutlivesTheStopExcludesTheNextStart(t *testing.T) {
 	})
 }
 
+// What was acquired by hand before the start is still held after it, and given back by
+// the stop: nothing of a lock is made anew unless it was disposed of.
+func TestAHoldFromBeforeTheStartIsReleasedByTheStop(t *testing.T) {
+	var j journal
+	store := newSpyStore(&j)
+	var lock *fxlock.Lock
+	app := fx.New(fx.NopLogger, fx.Populate(&lock), fxlock.Module(key, fxlock.WithStore(store)))
+	if ok, err := lock.Acquire(t.Context()); !ok || err != nil {
+		t.Fatalf("Acquire: %v, %v", ok, err)
+	}
+	must(t, app.Start(t.Context()))
+	if !lock.Held() || !store.valid(lock.Token()) {
+		t.Error("the start lost the hold")
+	}
+	must(t, app.Stop(t.Context()))
+	j.expect(t, "acquire", "release")
+}
+
 // The lease of a body that outlives the stop is left to expire, whether fx skipped
 // the hook of its lock or not.
 func TestALeaseIsNotRenewedForABodyThatOutlivesTheStop(t *testing.T) {

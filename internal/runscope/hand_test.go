@@ -130,6 +130,10 @@ func TestResolveKnowsWhatIsAbsent(t *testing.T) {
 	if err := byHand(scope, insists); err != nil {
 		t.Errorf("with a cache: %v", err)
 	}
+	scope = world{app: []any{func() *Cache { return nil }}}.open(t, func(*Hand, *Cache) {}, 1)
+	if err := byHand(scope, func(*Cache) {}); err != nil {
+		t.Errorf("with a cache that is nil, as the application wants it: %v", err)
+	}
 }
 
 func TestResolveFromManyGoroutines(t *testing.T) {
