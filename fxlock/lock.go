@@ -156,8 +156,9 @@ func (l *Lock) Release(ctx context.Context) (bool, error) {
 
 // Tick is one heartbeat, as the lock's own timer makes it. It reports whether the
 // lease is still held; the error says how it was lost, or, with [WithRenewRetry],
-// what failed. When nothing is held, or after Dispose, it returns (false, nil) and
-// does not touch the store.
+// what failed. A ctx that ends before the store has answered is a renewal that failed:
+// without WithRenewRetry it loses the lease. When nothing is held, or after Dispose, it
+// returns (false, nil) and does not touch the store.
 func (l *Lock) Tick(ctx context.Context) (bool, error) {
 	return l.machine.Load().Tick(ctx)
 }
