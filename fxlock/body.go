@@ -127,6 +127,9 @@ func (b *body) check() error {
 	if b.f.Kind() != reflect.Func || b.f.Name() == "" {
 		return fmt.Errorf("%v must be a func type of your own, such as: type Nightly func(context.Context) error", b.f)
 	}
+	if isAnnotated(b.fn) {
+		return errAnnotated
+	}
 	if b.fn.Kind() != reflect.Func || b.fn.IsNil() {
 		return errors.New("must have a function to run")
 	}

@@ -57,6 +57,9 @@ type condition struct {
 }
 
 func (c *condition) check() error {
+	if isAnnotated(c.fn) {
+		return errAnnotated
+	}
 	if !c.fn.IsValid() || c.fn.Kind() != reflect.Func || c.fn.IsNil() {
 		return errors.New("must be a function")
 	}

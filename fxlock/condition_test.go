@@ -245,6 +245,7 @@ func TestAConditionIsCheckedWhenItIsMade(t *testing.T) {
 	}{
 		"nil":          {nil, "must be a function"},
 		"nil func":     {(func() bool)(nil), "must be a function"},
+		"annotated":    {fx.Annotate(func(string) bool { return true }, fx.ParamTags(`name:"a"`)), "an fx.In struct tags parameters"},
 		"not a func":   {7, "must be a function"},
 		"no result":    {func() {}, "must return a bool, or a bool and an error"},
 		"not a bool":   {func() error { return nil }, "must return a bool, or a bool and an error"},

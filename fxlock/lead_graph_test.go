@@ -71,6 +71,7 @@ func TestFaultsOfLead(t *testing.T) {
 		want []string
 	}{
 		"no function":     {options(fxlock.Lead(nil)), []string{"fxlock.Lead(<nil>)", "must have a function to run"}},
+		"annotated":       {options(fxlock.Lead(fx.Annotate(func(string) {}, fx.ParamTags(`name:"a"`)))), []string{"an fx.In struct tags parameters"}},
 		"a number":        {options(fxlock.Lead(3)), []string{"fxlock.Lead(int)", "must have a function to run"}},
 		"results":         {options(fxlock.Lead(func() int { return 1 })), []string{"func() int must return nothing or an error"}},
 		"a pause of none": {options(fxlock.Lead(func() {}, fxlock.TermPause(0))), []string{"fxlock.TermPause(0s): must be greater than 0"}},

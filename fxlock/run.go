@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock/internal/annotated"
 	"github.com/lockfx/lockfx/internal/lifecycle"
 )
 
@@ -115,12 +116,19 @@ func (l *Lock) runBody(ctx context.Context, body any, dst reflect.Value, opts []
 
 var errNilBody = fmt.Errorf("%w: must be a function, and is nil", lockfx.ErrConfig)
 
+// A body is called with what its parameters say, so its type must say all.
+var errAnnotated = errors.New("must be a plain function, not what fx.Annotate returns: an fx.In struct tags parameters as well")
+
+func isAnnotated(fn reflect.Value) bool { return fn.IsValid() && annotated.Is(fn.Interface()) }
+
 // checkBody checks that fn is a function that returns a value for dst, if that is
 // valid, and then nothing or an error.
 func checkBody(fn, dst reflect.Value) error {
 	switch {
 	case !fn.IsValid() || fn.Kind() == reflect.Func && fn.IsNil():
 		return errNilBody
+	case isAnnotated(fn):
+		return fmt.Errorf("%w: %w", lockfx.ErrConfig, errAnnotated)
 	case fn.Kind() != reflect.Func:
 		return fmt.Errorf("%w: must be a function, not of type %v", lockfx.ErrConfig, fn.Type())
 	}

@@ -146,6 +146,7 @@ func TestAFaultyBodyIsRefusedBeforeTheLockIsTaken(t *testing.T) {
 	}{
 		"nil":           {lock.Run(ctx, nil), `run "nightly": check the body: invalid configuration: must be a function, and is nil`},
 		"nil func":      {lock.Run(ctx, none), "must be a function, and is nil"},
+		"annotated":     {lock.Run(ctx, fx.Annotate(func(*DB) {}, fx.ParamTags(`name:"a"`))), "an fx.In struct tags parameters"},
 		"no func":       {lock.Run(ctx, 7), "must be a function, not of type int"},
 		"value for Run": {lock.Run(ctx, func() int { return 0 }), "func() int must return nothing or an error; fxlock.RunValue takes a value"},
 		"own error":     {lock.Run(ctx, func() *lockfx.LostError { return nil }), "must return nothing or an error"},
