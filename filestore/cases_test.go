@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"testing"
@@ -71,6 +72,12 @@ func TestCase_A05_ContentionAndFailureAreNeverMixedUp(t *testing.T) {
 	}
 	if g, err := s.Acquire(context.Background(), "nightly", time.Minute); err == nil || g != (lockfx.Grant{}) {
 		t.Errorf("a failure shows a grant or a holder: %+v, %v", g, err)
+	}
+	for op, call := range calls(s, 1) {
+		err := call(ctx, "nightly")
+		if !errors.Is(err, lockfx.ErrStore) || !errors.Is(err, fs.ErrNotExist) || strings.Count(err.Error(), lockfx.ErrStore.Error()) != 1 {
+			t.Errorf("%s: %v; want a failure of the store, said once, with its errno", op, err)
+		}
 	}
 }
 

@@ -26,6 +26,16 @@ func check(ctx context.Context, op, key string, ttlFault error) error {
 	return nil
 }
 
+// fault says that the call of op did not succeed: because ctx is over, or else because of
+// the directory.
+func fault(ctx context.Context, op, key string, err error) error {
+	over := ctx.Err() != nil && errors.Is(err, ctx.Err())
+	if over || errors.Is(err, lockfx.ErrStore) {
+		return fmt.Errorf("%s %q: %w", op, key, err)
+	}
+	return fmt.Errorf("%s %q: %w: %w", op, key, lockfx.ErrStore, err)
+}
+
 // ended returns nil while ctx is alive. Otherwise the error matches both ctx.Err()
 // and the cause.
 func ended(ctx context.Context) error {

@@ -3,7 +3,6 @@ package filestore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/lockfx/lockfx"
@@ -22,7 +21,7 @@ func (s *Store) Inspect(ctx context.Context, key string) (lockfx.Lease, error) {
 	}
 	r, err := s.load(key)
 	if err != nil {
-		return lockfx.Lease{}, fmt.Errorf("inspect %q: %w", key, err)
+		return lockfx.Lease{}, fault(ctx, "inspect", key, err)
 	}
 	now := s.now()
 	if !r.liveAt(now) {

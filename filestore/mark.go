@@ -30,7 +30,7 @@ func (s *Store) issue(ctx context.Context, last lockfx.Token) (token lockfx.Toke
 	}
 	last = max(last, m.Token, s.issued)
 	if last == math.MaxInt64 {
-		return 0, now, fmt.Errorf("%w: no token is left above %v", lockfx.ErrStore, last)
+		return 0, now, fmt.Errorf("no token is left above %v", last)
 	}
 	m.Token = max(last+1, lockfx.Token(now.UnixMicro()))
 	if err := s.saveMark(m); err != nil {

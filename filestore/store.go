@@ -21,8 +21,8 @@ const resolution = time.Millisecond
 // Each method returns an error, and has then changed nothing, when its ctx is over (the
 // error matches ctx.Err() and the cause), or when the key or the ttl breaks a rule (the
 // error matches [lockfx.ErrConfig]). The shortest ttl is 1 ms. What the file system
-// answers comes back as it is, so that errors.Is finds the errno. A file that can't be
-// believed is an error that matches [ErrCorrupt] or [ErrUnsafe]. No error ever stands
+// answers is an error that matches [lockfx.ErrStore] and the errno. A file that can't be
+// believed is one that matches [ErrCorrupt] or [ErrUnsafe] as well. No error ever stands
 // for "held", and no grant is made on a guess.
 //
 // The end of ctx is honoured before every step and while waiting for other processes,
@@ -70,7 +70,7 @@ func New(dir string, opts ...Option) (*Store, error) {
 // write to the directory.
 //
 // The lease is on disk, in a form that survives a loss of power, before Acquire returns
-// it. An error matches [lockfx.ErrStore] when the last possible token was issued.
+// it. When the last possible token was issued, the error matches [lockfx.ErrStore].
 func (s *Store) Acquire(ctx context.Context, key string, ttl time.Duration) (lockfx.Grant, error) {
 	if err := check(ctx, "acquire", key, lockfx.CheckTTL(ttl, resolution)); err != nil {
 		return lockfx.Grant{}, err
@@ -163,7 +163,7 @@ func (s *Store) decide(ctx context.Context, op, key string, f func(now time.Time
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%s %q: %w", op, key, err)
+		return fault(ctx, op, key, err)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func (s *Store) Watch(ctx context.Context, key string) (<-chan struct{}, func(),
 	}
 	freed, stop, err := s.watches.add(key)
 	if err != nil {
-		return nil, nil, fmt.Errorf("watch %q: %w", key, err)
+		return nil, nil, fault(ctx, "watch", key, err)
 	}
 	return freed, stop, nil
 }
