@@ -543,4 +543,5 @@ var faults = map[string][]string{
 
 	"many renewals extend nothing": {"many/extends-the-leases"},
 	"closing frees the leases":     {"handles/closing-leaves-leases-alone"},
+	"a waiver is misspelt":         {"harness/waivers-name-promises"},
 }

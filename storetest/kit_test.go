@@ -36,7 +36,12 @@ func harness(t *testing.T, fault string) storetest.Factory {
 			put(true)
 			return func() { put(false) }, nil
 		}
+		waive := map[string]string{}
+		if e.has("a waiver is misspelt") {
+			waive["tokens/rise"] = "it does not, or so we think"
+		}
 		return &storetest.Harness{
+			Waive:      waive,
 			Store:      self,
 			TTL:        100 * time.Millisecond,
 			Resolution: time.Millisecond,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"testing"
 	"time"
 )
@@ -29,7 +30,18 @@ func Promises() []Promise {
 	} {
 		all = append(all, family...)
 	}
-	return all
+	return append(all, waivers(all))
+}
+
+// waivers is what the author of a harness owes: a waiver that is misspelt waives nothing.
+func waivers(all []Promise) Promise {
+	return Promise{Name: "harness/waivers-name-promises", Text: "What a harness waives are promises of the kit.", check: func(e *env) {
+		for name := range e.Waive {
+			if !slices.ContainsFunc(all, func(p Promise) bool { return p.Name == name }) {
+				e.fail("%q is waived, and is no promise", name)
+			}
+		}
+	}}
 }
 
 // Run runs every case that the harness allows as a subtest of its name.
