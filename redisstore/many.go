@@ -62,7 +62,7 @@ func (s *Store) RenewMany(ctx context.Context, renewals []lockfx.Renewal) []lock
 // where a script reaches one slot. That a plain client has a cluster before it, of one
 // node or behind a proxy, is learnt from its first refusal.
 func (s *Store) renewBatches(ctx context.Context, renewals []lockfx.Renewal, sent []int) []batch {
-	if _, single := s.client.(*redis.Client); single && !s.slotted.Load() {
+	if s.reachesAll() {
 		batches := s.pipeline(ctx, renewals, slices.Collect(slices.Chunk(sent, most)))
 		if !slices.ContainsFunc(batches, func(b batch) bool { return redis.HasErrorPrefix(b.reply.Err(), "CROSSSLOT") }) {
 			return batches
@@ -70,6 +70,12 @@ func (s *Store) renewBatches(ctx context.Context, renewals []lockfx.Renewal, sen
 		s.slotted.Store(true)
 	}
 	return s.pipeline(ctx, renewals, slices.Collect(slices.Chunk(sent, 1)))
+}
+
+// reachesAll reports whether a script can reach locks of any slot, as far as is known.
+func (s *Store) reachesAll() bool {
+	_, single := s.client.(*redis.Client)
+	return single && !s.slotted.Load()
 }
 
 // pipeline sends a script for each chunk. Those that a server answers with NOSCRIPT

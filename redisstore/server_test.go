@@ -42,6 +42,8 @@ func (f *fakeServer) serve(conn net.Conn) {
 		switch strings.ToLower(command[0]) {
 		case "hello":
 			reply = "-ERR unknown command 'HELLO'\r\n"
+		case "command":
+			reply = "*1\r\n*6\r\n$7\r\nevalsha\r\n:-3\r\n*0\r\n:0\r\n:0\r\n:0\r\n"
 		case "evalsha":
 			f.asked.Add(1)
 			if f.silent.Load() {
