@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -56,6 +57,20 @@ func (s *Store) RenewMany(ctx context.Context, renewals []lockfx.Renewal) []lock
 		}
 	}
 	return results
+}
+
+// renewGathered is RenewMany that, like eval, does not leave its renewals to a
+// connection that hangs, if the client minds deadlines.
+func (s *Store) renewGathered(ctx context.Context, renewals []lockfx.Renewal) []lockfx.Result {
+	if s.mindful && s.prompt.Load() {
+		short := impatient{ctx, time.Now().Add(patience)}
+		results := s.RenewMany(short, renewals)
+		failed := slices.ContainsFunc(results, func(r lockfx.Result) bool { return r.Err != nil })
+		if !failed || !short.over() || ctx.Err() != nil {
+			return results
+		}
+	}
+	return s.RenewMany(ctx, renewals)
 }
 
 // renewBatches sends the renewals at the indices in batches: of one in a cluster,

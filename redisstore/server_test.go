@@ -20,6 +20,7 @@ type fakeServer struct {
 	silent atomic.Bool   // renewals get no answer
 	dialed atomic.Int32
 	asked  atomic.Int32 // renewals that arrived
+	mute   atomic.Bool  // the next renewal of many gets no answer
 }
 
 // dial is a Dialer of a client.
@@ -46,7 +47,7 @@ func (f *fakeServer) serve(conn net.Conn) {
 			reply = "*1\r\n*6\r\n$7\r\nevalsha\r\n:-3\r\n*0\r\n:0\r\n:0\r\n:0\r\n"
 		case "evalsha":
 			f.asked.Add(1)
-			if f.silent.Load() {
+			if f.silent.Load() || command[2] != "1" && f.mute.CompareAndSwap(true, false) {
 				_, _ = io.Copy(io.Discard, in) // until the client closes the connection
 				return
 			}

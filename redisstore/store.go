@@ -58,7 +58,7 @@ func New(client redis.UniversalClient, opts ...Option) (*Store, error) {
 	store := &Store{client: client, prefix: s.prefix, memory: s.memory.Microseconds(), mindful: mindsDeadlines(client)}
 	store.hub.subscribe = client.Subscribe
 	store.hub.tasks = &store.tasks
-	store.beats.send = store.RenewMany
+	store.beats.send = store.renewGathered
 	store.beats.tasks = &store.tasks
 	return store, nil
 }
