@@ -108,9 +108,9 @@ func (e *SkippedError) Error() string {
 // Is reports whether target is [ErrSkipped].
 func (e *SkippedError) Is(target error) bool { return target == ErrSkipped }
 
-// ScopeError says that the scope of a run could not be built or torn down, or that
-// there was no lease any more when the body was to begin. Unless it is the teardown
-// that failed, the body did not run.
+// ScopeError says that the scope of a run could not be built or torn down, or that the
+// lease was lost, or the run's context ended, before the body began. Unless it is the
+// teardown that failed, the body did not run.
 type ScopeError struct {
 	Key string
 	// Op is the leg that failed, such as "resolve the body's parameters".

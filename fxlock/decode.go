@@ -15,9 +15,10 @@ import (
 // DecodeConfig reads a Config from a map, such as a file of YAML or JSON gives it.
 // The names are those of the fields in snake case: key, ttl, heartbeat, call_timeout,
 // wait, min_hold, max_hold, release_timeout, teardown_timeout, renew_retry, token_name,
-// holder_name, label, named, private. A duration is a string with a unit, such as "30s": a bare number
-// is refused. An unknown name is an error that suggests a known one. All faults are
-// reported together, each matches [lockfx.ErrConfig], and the Config is then zero.
+// holder_name, label, named, private. A duration is a string with a unit, such as "30s":
+// a bare number is refused. An unknown name is an error that suggests a known one. All
+// faults are reported together, each matches [lockfx.ErrConfig], and the Config is then
+// zero.
 func DecodeConfig(from map[string]any) (Config, error) {
 	var c Config
 	s := settings{module: true, key: "key", ttl: defaultTTL}

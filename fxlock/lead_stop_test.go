@@ -318,6 +318,18 @@ func TestDisposeByHandEndsTheCampaign(t *testing.T) {
 	}
 }
 
+// A disposal by hand is no fault of the term, however quickly fn hears of it.
+func TestADisposalByHandIsInGoodOrder(t *testing.T) {
+	for range 50 {
+		inBubble(t, func(t *testing.T) {
+			c := campaigns(t, fxlock.NewMemoryStore(), untilToldTo)
+			must(t, c.lock.Dispose(t.Context()))
+			synctest.Wait()
+			c.journal.expect(t, "standing by", "elected", "term ended", "stood down")
+		})
+	}
+}
+
 // Nobody else hears of what a term ended with. What fn says at the stop is told too,
 // if it is more than that it was told to stop.
 func TestErrorsOfTermsAreLogged(t *testing.T) {

@@ -41,7 +41,7 @@ func (l *Leadership) hook() fx.Hook {
 // start begins a campaign. An earlier one is still there if fx had no time left to
 // stop it; it ends first, so that there is one at a time.
 func (l *Leadership) start() {
-	ctx, cancel := context.WithCancelCause(context.Background())
+	ctx, cancel := context.WithCancelCause(l.bound.lock.machine.Load().Disposing())
 	c := &campaign{Leadership: l, ctx: ctx, cancel: cancel, verdict: l.fault(errOver), done: make(chan struct{})}
 	l.mu.Lock()
 	earlier := l.campaign
@@ -55,10 +55,8 @@ func (l *Leadership) start() {
 		l.setTrouble(l.fault(errEarlierTerm))
 		earlier.cancel(lockfx.ErrDisposed)
 	}
-	unlink := context.AfterFunc(l.bound.lock.machine.Load().Disposing(), func() { cancel(lockfx.ErrDisposed) })
 	go func() {
 		defer close(c.done)
-		defer unlink()
 		if earlier != nil {
 			<-earlier.done
 			l.trouble.Store(nil)

@@ -13,9 +13,8 @@ import (
 // zero. It is for schedulers, to which a job that another replica runs is no fault,
 // also if f waited for the lock in vain ([Wait]). An outage of the store still is one,
 // and so is a wait that was cancelled, or ended by the stop of the application, and a
-// run inside of a run of the same lock. f is a
-// func type whose last result is an error, such as one that [Body] made; SkipIfHeld
-// panics for any other, and for nil.
+// run inside of a run of the same lock. f is a func type whose last result is an error,
+// such as one that [Body] made; SkipIfHeld panics for any other, and for nil.
 //
 // An error of the body itself that matches [lockfx.ErrNotAcquired], say from another
 // lock that it takes, is turned into nil as well: wrap it in an error of your own if

@@ -93,7 +93,8 @@
 // A key is any string. Without one, it is the SHA-256, in hex, of the input as
 // json.Marshal writes it: fields in their order, keys of maps sorted. An input that
 // json.Marshal refuses, or would not write whole, needs [WithKey]: it has an unexported
-// field, or two fields that JSON calls the same, or text that is not valid UTF-8.
+// field, or two fields that JSON calls the same, or text that is not valid UTF-8, or
+// embeds beside other fields what writes itself, such as a time.Time.
 //
 // # The poll layer
 //

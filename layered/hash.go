@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -30,8 +31,11 @@ func hashInput(in any) (string, error) {
 // writtenWhole returns an error if json.Marshal leaves something of v out, or writes
 // something else instead.
 func writtenWhole(v reflect.Value, at string) error {
-	if !v.IsValid() || writesItself(v.Type()) {
+	if !v.IsValid() {
 		return nil
+	}
+	if writesItself(v.Type()) {
+		return ownWords(v, at)
 	}
 	switch v.Kind() {
 	case reflect.String:
@@ -41,6 +45,9 @@ func writtenWhole(v reflect.Value, at string) error {
 	case reflect.Pointer, reflect.Interface:
 		return writtenWhole(v.Elem(), at)
 	case reflect.Slice, reflect.Array:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return nil // one by one they would take long
+		}
 		for i := range v.Len() {
 			if err := writtenWhole(v.Index(i), fmt.Sprintf("%s[%d]", at, i)); err != nil {
 				return err
@@ -110,4 +117,32 @@ func structure(t reflect.Type) reflect.Type {
 // writesItself reports whether json.Marshal asks the type itself what to write.
 func writesItself(t reflect.Type) bool {
 	return t.Implements(reflect.TypeFor[json.Marshaler]()) || t.Implements(reflect.TypeFor[encoding.TextMarshaler]())
+}
+
+// ownWords returns an error if v, which writes itself, has that from what it embeds,
+// such as a time.Time: that writes itself, and none of the fields beside it.
+func ownWords(v reflect.Value, at string) error {
+	v = reflect.Indirect(v)
+	if v.Kind() != reflect.Struct || v.NumField() < 2 {
+		return nil
+	}
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		if !field.Anonymous || !writesItself(field.Type) && !writesItself(reflect.PointerTo(field.Type)) {
+			continue
+		}
+		if !field.IsExported() || slices.Equal(written(v), written(v.Field(i))) {
+			return fmt.Errorf("%s is written as its embedded %s alone", at, field.Name)
+		}
+	}
+	return nil
+}
+
+// written returns the JSON of v, by way of its address where json.Marshal would take it.
+func written(v reflect.Value) []byte {
+	if v.CanAddr() {
+		v = v.Addr()
+	}
+	out, _ := json.Marshal(v.Interface()) // as a part of the input it could be marshalled
+	return out
 }

@@ -2,8 +2,10 @@ package layered
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
+	"math/big"
 	"os"
 	"runtime"
 	"slices"
@@ -304,6 +306,14 @@ func TestOptionsPrintThemselves(t *testing.T) {
 	}
 }
 
+// worded embeds what writes itself, and writes itself.
+type worded struct {
+	time.Time
+	X int
+}
+
+func (w worded) MarshalJSON() ([]byte, error) { return json.Marshal([]any{w.Time, w.X}) }
+
 func TestHashOfTheInput(t *testing.T) {
 	type in struct {
 		A    int
@@ -336,6 +346,7 @@ func TestHashOfTheInput(t *testing.T) {
 	type (
 		hidden struct{ a int }
 		id     int
+		self   struct{ time.Time }
 		one    struct{ X int }
 		other  struct{ X int }
 	)
@@ -346,6 +357,13 @@ func TestHashOfTheInput(t *testing.T) {
 			one `json:"one"`
 			X   int
 		}{},
+		time.Now(),
+		self{time.Now()},
+		struct {
+			At time.Time
+			X  int
+		}{},
+		worded{Time: time.Now(), X: 1},
 	} {
 		key(good)
 	}
@@ -371,6 +389,18 @@ func TestHashOfTheInput(t *testing.T) {
 			other
 			B int `json:"X"`
 		}{},
+		struct {
+			time.Time
+			X int
+		}{time.Now(), 1},
+		&struct {
+			*time.Time
+			X int
+		}{new(time.Time), 1},
+		&struct {
+			big.Int
+			X int
+		}{X: 1},
 		"\xff",
 		map[string]int{"\xff": 1},
 	} {

@@ -28,7 +28,7 @@ func (s *Store) eval(ctx context.Context, script *redis.Script, keys []string, a
 	if s.mindful && s.prompt.Load() {
 		short := impatient{ctx, time.Now().Add(patience)}
 		reply, err := s.run(short, script, keys, args)
-		if err == nil || time.Now().Before(short.until) || ctx.Err() != nil {
+		if err == nil || !short.over() || ctx.Err() != nil {
 			return reply, err
 		}
 	}
@@ -83,6 +83,9 @@ func detached[T any](ctx context.Context, tasks *tasks, call func() (T, error)) 
 // impatient is a context with an earlier deadline, and no timer: the client sets the
 // deadline on its connection. A timer that is due before all others interrupts the
 // runtime's wait for the network each time it is set, which a hand-off would feel.
+//
+// Without a timer nobody who waits already hears of the end, but who asks later does:
+// the client, before it would try again.
 type impatient struct {
 	context.Context
 	until time.Time
@@ -94,3 +97,26 @@ func (c impatient) Deadline() (time.Time, bool) {
 	}
 	return c.until, true
 }
+
+func (c impatient) over() bool { return !time.Now().Before(c.until) }
+
+func (c impatient) Done() <-chan struct{} {
+	if c.over() {
+		return past
+	}
+	return c.Context.Done()
+}
+
+func (c impatient) Err() error {
+	if err := c.Context.Err(); err != nil || !c.over() {
+		return err
+	}
+	return context.DeadlineExceeded
+}
+
+// past is closed.
+var past = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 )
@@ -24,5 +25,51 @@ func TestImpatientDeadline(t *testing.T) {
 				t.Errorf("Deadline() = %v, %v, want %v", got, ok, tt.want)
 			}
 		})
+	}
+}
+
+// When the caller's own patience is over, the client does not try again under a
+// deadline that has passed: each attempt would cost a connection.
+func TestImpatienceCostsOneConnection(t *testing.T) {
+	server := new(fakeServer)
+	s := storeOver(t, server)
+	renew := func(within time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), within)
+		defer cancel()
+		_, err := s.Renew(ctx, "key", 1, time.Minute)
+		return err
+	}
+	for range 2 { // the second is the caller's own
+		if err := renew(time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server.silent.Store(true)
+	if err := renew(5 * patience); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	if err := s.tasks.wait(t.Context()); err != nil {
+		t.Error(err)
+	}
+	// One was open, and the request was sent again over another one.
+	if n := server.dialed.Load(); n > 2 {
+		t.Errorf("%d connections were opened, want 2", n)
+	}
+}
+
+func TestImpatienceEndsForWhoAsksThen(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	early := impatient{ctx, time.Now().Add(time.Hour)}
+	if early.Err() != nil || early.Done() != ctx.Done() {
+		t.Errorf("%v before the end", early.Err())
+	}
+	late := impatient{ctx, time.Now()}
+	if !errors.Is(late.Err(), context.DeadlineExceeded) {
+		t.Errorf("%v after the end", late.Err())
+	}
+	<-late.Done()
+	cancel(nil)
+	if !errors.Is(late.Err(), context.Canceled) || !errors.Is(early.Err(), context.Canceled) {
+		t.Errorf("%v, %v after the caller's own end", late.Err(), early.Err())
 	}
 }

@@ -149,3 +149,33 @@ func TestWhoLeavesLeavesAlone(t *testing.T) {
 		}
 	})
 }
+
+// Renewals that left together are sent again, as one alone would be, when their
+// connection hangs and the client can tell.
+func TestAHangingConnectionCostsNoLease(t *testing.T) {
+	server := &fakeServer{takes: 5 * time.Millisecond}
+	s := storeOver(t, server)
+	for range 2 { // the server answers promptly
+		if ok, err := s.Renew(t.Context(), "warm", 1, time.Minute); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+	}
+	server.mute.Store(true)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer time.AfterFunc(time.Second, cancel).Stop() // as a heartbeat ends, which has no deadline
+	var all sync.WaitGroup
+	for n := range 20 {
+		all.Go(func() {
+			if ok, err := s.Renew(ctx, fmt.Sprint(n), 1, time.Minute); !ok || err != nil {
+				t.Errorf("renewal %d: %v, %v", n, ok, err)
+			}
+		})
+	}
+	all.Wait()
+	if server.mute.Load() {
+		t.Error("no renewals left together")
+	}
+	if err := s.tasks.wait(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -58,11 +59,25 @@ func (s *Store) RenewMany(ctx context.Context, renewals []lockfx.Renewal) []lock
 	return results
 }
 
+// renewGathered is RenewMany that, like eval, does not leave its renewals to a
+// connection that hangs, if the client minds deadlines.
+func (s *Store) renewGathered(ctx context.Context, renewals []lockfx.Renewal) []lockfx.Result {
+	if s.mindful && s.prompt.Load() {
+		short := impatient{ctx, time.Now().Add(patience)}
+		results := s.RenewMany(short, renewals)
+		failed := slices.ContainsFunc(results, func(r lockfx.Result) bool { return r.Err != nil })
+		if !failed || !short.over() || ctx.Err() != nil {
+			return results
+		}
+	}
+	return s.RenewMany(ctx, renewals)
+}
+
 // renewBatches sends the renewals at the indices in batches: of one in a cluster,
 // where a script reaches one slot. That a plain client has a cluster before it, of one
 // node or behind a proxy, is learnt from its first refusal.
 func (s *Store) renewBatches(ctx context.Context, renewals []lockfx.Renewal, sent []int) []batch {
-	if _, single := s.client.(*redis.Client); single && !s.slotted.Load() {
+	if s.reachesAll() {
 		batches := s.pipeline(ctx, renewals, slices.Collect(slices.Chunk(sent, most)))
 		if !slices.ContainsFunc(batches, func(b batch) bool { return redis.HasErrorPrefix(b.reply.Err(), "CROSSSLOT") }) {
 			return batches
@@ -70,6 +85,12 @@ func (s *Store) renewBatches(ctx context.Context, renewals []lockfx.Renewal, sen
 		s.slotted.Store(true)
 	}
 	return s.pipeline(ctx, renewals, slices.Collect(slices.Chunk(sent, 1)))
+}
+
+// reachesAll reports whether a script can reach locks of any slot, as far as is known.
+func (s *Store) reachesAll() bool {
+	_, single := s.client.(*redis.Client)
+	return single && !s.slotted.Load()
 }
 
 // pipeline sends a script for each chunk. Those that a server answers with NOSCRIPT

@@ -58,7 +58,7 @@ func New(client redis.UniversalClient, opts ...Option) (*Store, error) {
 	store := &Store{client: client, prefix: s.prefix, memory: s.memory.Microseconds(), mindful: mindsDeadlines(client)}
 	store.hub.subscribe = client.Subscribe
 	store.hub.tasks = &store.tasks
-	store.beats.send = store.RenewMany
+	store.beats.send = store.renewGathered
 	store.beats.tasks = &store.tasks
 	return store, nil
 }
@@ -108,12 +108,16 @@ func (s *Store) Acquire(ctx context.Context, key string, ttl time.Duration) (loc
 // lease wakes those who watch the key.
 //
 // Renewals of many locks at one moment are gathered, as if by [Store.RenewMany]: one that
-// comes while another is under way waits for its answer, for 25 ms at most.
+// comes while another is under way waits for its answer, for 25 ms at most. In a cluster
+// they are not: a node that hangs must not cost the leases on the others.
 func (s *Store) Renew(ctx context.Context, key string, token lockfx.Token, ttl time.Duration) (bool, error) {
 	if err := check(ctx, "renew", key, lockfx.CheckTTL(ttl, resolution)); err != nil {
 		return false, err
 	}
 	r := lockfx.Renewal{Key: key, Token: token, TTL: ttl}
+	if !s.reachesAll() {
+		return s.renewAlone(ctx, r)
+	}
 	return s.beats.renew(ctx, r, func() (bool, error) { return s.renewAlone(ctx, r) })
 }
 

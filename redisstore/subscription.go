@@ -46,8 +46,8 @@ func (s *subscription) poke() {
 }
 
 // run keeps the subscription alive until ctx ends. A connection that has worked and
-// breaks is replaced, without haste if it had not lasted; one that has not worked is the end of all watches, since those
-// who wait know best how to go on.
+// breaks is replaced, without haste if it had not lasted; one that has not worked is
+// the end of all watches, since those who wait know best how to go on.
 func (s *subscription) run(ctx context.Context) {
 	for {
 		began := time.Now()

@@ -308,6 +308,14 @@ func (h handle) Watch(ctx context.Context, key string) (<-chan struct{}, func(),
 		c = make(chan struct{})
 	}
 	h.watchers[c] = key
+	if h.has("a watch ends with the context of its call") {
+		context.AfterFunc(ctx, func() {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			delete(h.watchers, c)
+			close(c)
+		})
+	}
 	return c, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()

@@ -4,28 +4,43 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/lockfx/lockfx"
 )
 
 // leases has until when, at least, the leases of a case last.
 type leases struct {
 	mu   sync.Mutex // guards what follows
-	ends map[string]time.Time
+	last map[string]lockfx.Token
+	ends map[lease]time.Time
 }
 
-func (l *leases) note(key string, end time.Time) {
+type lease struct {
+	key   string
+	token lockfx.Token
+}
+
+func (l *leases) note(key string, token lockfx.Token, end time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ends == nil {
-		l.ends = map[string]time.Time{}
+		l.last, l.ends = map[string]lockfx.Token{}, map[lease]time.Time{}
 	}
-	l.ends[key] = end
+	l.last[key], l.ends[lease{key, token}] = token, end
 }
 
-// end returns the zero time for a lease that was not noted.
-func (l *leases) end(key string) time.Time {
+// end returns the end of a lease, or the zero time if it was not noted.
+func (l *leases) end(key string, token lockfx.Token) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.ends[key]
+	return l.ends[lease{key, token}]
+}
+
+// lastEnd returns the end of the lease on key that was noted last.
+func (l *leases) lastEnd(key string) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ends[lease{key, l.last[key]}]
 }
 
 // inTime ends the attempt if a lease that has gone may have expired by now.

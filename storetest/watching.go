@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"time"
 
 	"github.com/lockfx/lockfx"
@@ -128,6 +129,23 @@ var watching = []Promise{
 			if err == nil {
 				e.fail("watch with a dead context: no error")
 			}
+		}
+	}},
+	{Name: "watch/outlives-its-call", Text: "The context of Watch bounds the call, not the watch.", needs: isWatcher, check: func(e *env) {
+		ctx, cancel := context.WithCancel(e.ctx)
+		freed, stop, err := e.Store.(lockfx.Watcher).Watch(ctx, key)
+		cancel()
+		e.noError("watch", err)
+		defer stop()
+		e.sleep(e.TTL / 2) // a watch that is bound to the context has heard of its end by then
+		e.release(e.Store, key, e.grantedFor(e.Store, key, e.longLease()), true)
+		e.wakes(freed, "a release")
+		select {
+		case _, open := <-freed:
+			if !open {
+				e.fail("the watch was lost with the context of its call")
+			}
+		default:
 		}
 	}},
 	{Name: "watch/no-wake-up-is-missed", Text: "Whoever watches, then is refused, is woken by the release, however close the race.", needs: isWatcher, check: func(e *env) {

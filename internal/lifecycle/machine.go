@@ -44,10 +44,10 @@ func New(cfg Config) (*Machine, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	disposing, dispose := context.WithCancel(context.Background())
+	disposing, dispose := context.WithCancelCause(context.Background())
 	return &Machine{
 		disposing:   disposing,
-		dispose:     dispose,
+		dispose:     func() { dispose(lockfx.ErrDisposed) },
 		callTooSlow: fmt.Errorf("%w: no answer within the call timeout of %v", lockfx.ErrTimeout, cfg.CallTimeout),
 		tooLate:     fmt.Errorf("the store did not answer while its lease could still be trusted, and the ttl is %v", cfg.TTL),
 		cfg:         cfg,
@@ -78,7 +78,8 @@ func (m *Machine) Token() lockfx.Token {
 // Key returns the key in the store.
 func (m *Machine) Key() string { return m.cfg.Key }
 
-// Disposing returns a context that ends when Dispose is called.
+// Disposing returns a context that ends when Dispose is called, before what is under way
+// is cancelled. Its cause is [lockfx.ErrDisposed].
 func (m *Machine) Disposing() context.Context { return m.disposing }
 
 // Last returns the last token that was accepted, or 0.
