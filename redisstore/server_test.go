@@ -32,7 +32,7 @@ func (f *fakeServer) dial(context.Context, string, string) (net.Conn, error) {
 }
 
 func (f *fakeServer) serve(conn net.Conn) {
-	defer conn.Close()
+	defer conn.Close() //nolint:errcheck // the end of a connection of a test
 	in := bufio.NewReader(conn)
 	for {
 		command, err := readCommand(in)
