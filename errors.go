@@ -2,6 +2,7 @@ package lockfx
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 )
@@ -124,3 +125,18 @@ func (e *ScopeError) Error() string {
 
 // Unwrap returns the cause.
 func (e *ScopeError) Unwrap() error { return e.Err }
+
+// PanicError is a panic that was met in a store, in a constructor or a hook of a run, or in
+// a callback, and that became an error. Its text ends with the stack.
+type PanicError struct {
+	Value any    // what was given to panic
+	Stack []byte // of the goroutine that panicked, as runtime/debug.Stack prints it
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n\n%s", e.Value, e.Stack) }
+
+// Unwrap returns Value if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}

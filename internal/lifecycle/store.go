@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -27,20 +28,15 @@ func (m *Machine) storeError(op string, err error) error {
 	return fmt.Errorf("%s%w: %w", said, lockfx.ErrStore, err)
 }
 
-// storePanic turns a panic of the store, recovered as r, into an error.
-func storePanic(r any) error {
-	if err, ok := r.(error); ok {
-		return fmt.Errorf("panic: %w", err)
-	}
-	return fmt.Errorf("panic: %v", r)
-}
+// panicked is the error that a panic, recovered as r, becomes.
+func panicked(r any) error { return &lockfx.PanicError{Value: r, Stack: debug.Stack()} }
 
 // The three calls of a store, with its panics as errors.
 
 func (m *Machine) storeAcquire(ctx context.Context) (g lockfx.Grant, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			g, err = lockfx.Grant{}, storePanic(r)
+			g, err = lockfx.Grant{}, panicked(r)
 		}
 	}()
 	ctx, cancel := m.callBound(ctx)
@@ -52,7 +48,7 @@ func (m *Machine) storeAcquire(ctx context.Context) (g lockfx.Grant, err error) 
 func (m *Machine) storeRenew(ctx context.Context, token lockfx.Token, ttl time.Duration) (ok bool, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			ok, err = false, storePanic(r)
+			ok, err = false, panicked(r)
 		}
 	}()
 	ctx, cancel := m.callBound(ctx)
@@ -64,7 +60,7 @@ func (m *Machine) storeRenew(ctx context.Context, token lockfx.Token, ttl time.D
 func (m *Machine) storeRelease(ctx context.Context, token lockfx.Token) (ok bool, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			ok, err = false, storePanic(r)
+			ok, err = false, panicked(r)
 		}
 	}()
 	ctx, cancel := m.callBound(ctx)

@@ -19,7 +19,7 @@ var (
 func (m *Machine) Watch(ctx context.Context) (freed <-chan struct{}, stop func(), err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			freed, stop, err = nil, nil, storePanic(r)
+			freed, stop, err = nil, nil, panicked(r)
 		}
 	}()
 	watcher, ok := m.cfg.Store.(lockfx.Watcher)

@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 
 	"go.uber.org/dig"
+
+	"github.com/lockfx/lockfx"
 )
 
 // ctor is a [Ctor] that was built once and looked at.
@@ -54,7 +56,7 @@ func inspect(i int, c Ctor) (*ctor, error) {
 func (c Ctor) build() (fn any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &PanicError{Value: p, Stack: debug.Stack()}
+			err = &lockfx.PanicError{Value: p, Stack: debug.Stack()}
 		}
 	}()
 	if c.Build == nil {

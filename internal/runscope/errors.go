@@ -2,7 +2,6 @@ package runscope
 
 import (
 	"errors"
-	"fmt"
 
 	"go.uber.org/dig"
 )
@@ -30,22 +29,8 @@ type CtorError struct {
 
 func (e *CtorError) Error() string { return "constructor " + e.Label + ": " + e.Err.Error() }
 
-// Unwrap returns what the constructor returned, or a [PanicError].
+// Unwrap returns what the constructor returned, or a [lockfx.PanicError].
 func (e *CtorError) Unwrap() error { return e.Err }
-
-// PanicError is a panic that was met while values were built.
-type PanicError struct {
-	Value any
-	Stack []byte
-}
-
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
-
-// Unwrap returns the value of the panic if it is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
 
 // reason drops the outermost layer of an error of dig's Provide, which only says
 // where the function was defined.

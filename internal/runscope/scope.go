@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"go.uber.org/dig"
+
+	"github.com/lockfx/lockfx"
 )
 
 // Scope is the scope of one run.
@@ -37,7 +39,7 @@ func (s *Scope) provide(k *ctor) error {
 
 // Args builds what the body needs and returns its arguments, in order and ready
 // for [reflect.Value.Call]; a variadic parameter is left out. The error of a
-// constructor is a [CtorError] that wraps it; so is a panic, as a [PanicError].
+// constructor is a [CtorError] that wraps it; so is a panic, as a [lockfx.PanicError].
 func (s *Scope) Args() ([]reflect.Value, error) {
 	// Without the by-hand resolver no constructor can come back here.
 	if err := s.lock(s.plan.hand); err != nil {
@@ -95,7 +97,7 @@ func (s *Scope) resolve(collect reflect.Type, soft bool) (args []reflect.Value, 
 	s.building = ""
 	defer func() {
 		if p := recover(); p != nil {
-			args, err = nil, s.blame(&PanicError{Value: p, Stack: debug.Stack()})
+			args, err = nil, s.blame(&lockfx.PanicError{Value: p, Stack: debug.Stack()})
 		}
 	}()
 	if soft && !s.primed {

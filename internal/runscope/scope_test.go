@@ -59,7 +59,7 @@ func TestErrorsOfConstructors(t *testing.T) {
 	}
 	check := func(err error, text string) {
 		t.Helper()
-		if err == nil || err.Error() != text {
+		if err == nil || text != strings.SplitN(err.Error(), "\n", 2)[0] {
 			t.Errorf("got %v\nwant %s", err, text)
 		}
 		var ctor *runscope.CtorError
@@ -76,7 +76,7 @@ func TestErrorsOfConstructors(t *testing.T) {
 
 	err = give(func(*DB) (*Writer, error) { panic(cause) })
 	check(err, "constructor NewWriter: panic: disk full")
-	var p *runscope.PanicError
+	var p *lockfx.PanicError
 	if !errors.Is(err, cause) || !errors.As(err, &p) || !strings.Contains(string(p.Stack), "TestErrorsOfConstructors") {
 		t.Errorf("%v does not wrap the panic and its stack", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -167,7 +168,7 @@ func contain(ctx context.Context, what string, f func(context.Context) error) (e
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("%s hook: panic: %v", what, r)
+			err = fmt.Errorf("%s hook: %w", what, &lockfx.PanicError{Value: r, Stack: debug.Stack()})
 		}
 	}()
 	if err := f(ctx); err != nil {
