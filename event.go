@@ -18,11 +18,12 @@ const (
 	EventReleased                              // the hold is over; Err is set if the store did not confirm it
 	EventDisposed                              // the lock was disposed of
 	EventCallbackPanicked                      // an observer or OnLost panicked: Err says with what
+	EventSkipped                               // a run did not begin, and need not: Err says why
 )
 
 var eventNames = [...]string{
 	"none", "acquired", "refused", "failed", "renew failed", "lost", "released", "disposed",
-	"callback panicked",
+	"callback panicked", "skipped",
 }
 
 // String returns the kind in lower case, such as "acquired".

@@ -16,8 +16,9 @@ import (
 )
 
 // boundBody is a body with all that its runs need, on its way into the graph. It
-// goes through a key of its own because fx names the keys that it could not build:
-// the name says which lock asks in vain, and what helps.
+// goes through a key of its own because fx names the keys that it could not build: the
+// name says whose body it is. fx shows it for a missing type and for a constructor that
+// failed alike, so what helps against the one is said under its condition.
 type boundBody struct {
 	*body
 	lock      *Lock
@@ -27,14 +28,19 @@ type boundBody struct {
 }
 
 func (b *body) boundTag(lock string) string {
-	return nameTag([]string{fmt.Sprintf("lock %s, %s: fx.Provide what its body asks for, or give it to fxlock.PerRun",
+	return nameTag([]string{fmt.Sprintf("lock %s, %s; if a type is missing: fx.Provide it, or add its constructor to fxlock.PerRun",
 		lock, b.title)})
 }
 
 // provide returns the constructors that put the body, and what it is for, into the
 // graph.
 func (b *body) provide(s *settings) []any {
-	return append([]any{annotated.Located(b.bind(s), b.pc, fx.ResultTags(b.boundTag(s.name)))}, b.purpose.provide(b, s)...)
+	var provided []any
+	if t, tag := b.purpose.gives(b, s); tag == "" {
+		provided = append(provided, oneOfThatType(b, t))
+	}
+	provided = append(provided, annotated.Located(b.bind(s), b.pc, fx.ResultTags(b.boundTag(s.name))))
+	return append(provided, b.purpose.provide(b, s)...)
 }
 
 // fromBound returns a constructor of a value of type out that takes the bound body

@@ -255,5 +255,5 @@ func TestCase_D05_TwoUnnamedLocksAreToldWithBothLines(t *testing.T) {
 	wantText(t, newErr(
 		fxlock.Module("a", memory()),
 		fxlock.Module("b", memory()),
-	), first, second, "an unnamed *fxlock.Lock", "add fxlock.Named", "already provided by")
+	), first, second, "an unnamed *fxlock.Lock", "give every additional module fxlock.Named()", "already provided by")
 }

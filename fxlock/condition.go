@@ -13,8 +13,8 @@ import (
 
 // If makes a run ask fn whether its body is still wanted: once before it waits for
 // the lock, and again when it has it. fn returns a bool, or a bool and an error.
-// When it says no, the body does not run and the error is a [lockfx.SkippedError];
-// [SkipIsOK] turns that into nil.
+// When it says no, the body does not run, and the error is a [lockfx.SkippedError], or nil
+// with [SkipOn]; either way a [lockfx.EventSkipped] says so.
 //
 // fn takes dig parameters, of the application and the context alone: before the lock
 // is acquired there is no token, and nothing is built for the run. Asking for what
@@ -30,23 +30,6 @@ func If(fn any) LockOrRunOption {
 			return
 		}
 		r.condition.set(c)
-	})
-}
-
-// SkipIsOK makes a run that was skipped by [If] return nil.
-func SkipIsOK() LockOrRunOption {
-	return bothOption("fxlock.SkipIsOK()", func(r *runSettings) { r.skipIsOK.set(true) })
-}
-
-// OnSkipped makes f be called when a run was skipped by [If], after the lock has
-// been released: f may take locks itself.
-func OnSkipped(f func(*lockfx.SkippedError)) LockOrRunOption {
-	const text = "fxlock.OnSkipped(func)"
-	return bothOption(text, func(r *runSettings) {
-		if f == nil {
-			r.fault(text, "must not be nil")
-		}
-		r.onSkipped.set(f)
 	})
 }
 

@@ -46,16 +46,15 @@ func TestANoBeforeWaiting(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newTallyStore()
 		lock := newLock(t, store)
-		var told []*lockfx.SkippedError
 		err := lock.Run(t.Context(), func() { t.Error("the body ran") }, fxlock.WaitForever(),
-			fxlock.If(func() bool { return false }), fxlock.OnSkipped(func(e *lockfx.SkippedError) { told = append(told, e) }))
+			fxlock.If(func() bool { return false }))
 		var skip *lockfx.SkippedError
 		if !errors.As(err, &skip) || skip.Acquired || skip.Key != key || !errors.Is(err, lockfx.ErrSkipped) {
 			t.Errorf("err = %v", err)
 		}
 		wantText(t, err, `run "nightly": skipped: the condition said no before waiting for the lock`)
-		if store.asked() != 0 || len(told) != 1 || told[0] != skip {
-			t.Errorf("the store was asked %d times, and %v was told", store.asked(), told)
+		if store.asked() != 0 {
+			t.Errorf("the store was asked %d times", store.asked())
 		}
 	})
 }
@@ -64,14 +63,15 @@ func TestANoUnderTheLock(t *testing.T) {
 	for _, ok := range []bool{false, true} {
 		var j journal
 		store := newSpyStore(&j)
-		lock := newLock(t, store, fxlock.MinHold(time.Hour))
+		lock := newLock(t, store, fxlock.MinHold(time.Hour), fxlock.Observer(func(e lockfx.Event) {
+			if e.Kind == lockfx.EventSkipped {
+				j.add("%v, free %v", e.Err, store.free())
+			}
+		}))
 		w := &wanted{[]bool{true, false}}
-		opts := []fxlock.RunOption{fxlock.If(w.next), fxlock.OnSkipped(func(e *lockfx.SkippedError) {
-			j.add("told, acquired %v, free %v", e.Acquired, store.free())
-			noError(t, lock.Do(t.Context(), workNothing, fxlock.MinHold(1))) // it may take locks itself
-		})}
+		opts := []fxlock.RunOption{fxlock.If(w.next)}
 		if ok {
-			opts = append(opts, fxlock.SkipIsOK())
+			opts = append(opts, fxlock.SkipOn(lockfx.ErrSkipped))
 		}
 		err := lock.Run(t.Context(), func() { t.Error("the body ran") }, opts...)
 		if ok {
@@ -80,7 +80,7 @@ func TestANoUnderTheLock(t *testing.T) {
 			wantIs(t, err, lockfx.ErrSkipped)
 			wantText(t, err, `run "nightly": skipped: the condition said no under the lock`)
 		}
-		j.expect(t, "acquire", "release", "told, acquired true, free true", "acquire", "release")
+		j.expect(t, "acquire", "release", `run "nightly": skipped: the condition said no under the lock, free true`)
 	}
 }
 
@@ -89,17 +89,16 @@ func TestASkippedRunTellsWhatElseWentWrong(t *testing.T) {
 	store := newSpyStore(new(journal))
 	store.release = func() (bool, error) { return false, errWhy }
 	lock := newLock(t, store)
-	told := 0
 	run := func(opts ...fxlock.RunOption) error {
 		w := &wanted{[]bool{true, false}}
 		_, _ = store.Break(t.Context(), key)
-		return lock.Run(t.Context(), func() {}, append(opts, fxlock.If(w.next), fxlock.OnSkipped(func(*lockfx.SkippedError) { told++ }))...)
+		return lock.Run(t.Context(), func() {}, append(opts, fxlock.If(w.next))...)
 	}
 	wantIs(t, run(), lockfx.ErrSkipped, errWhy)
-	err := run(fxlock.SkipIsOK())
+	err := run(fxlock.SkipOn(lockfx.ErrSkipped))
 	wantIs(t, err, errWhy)
-	if errors.Is(err, lockfx.ErrSkipped) || told != 2 {
-		t.Errorf("told %d times: %v", told, err)
+	if errors.Is(err, lockfx.ErrSkipped) {
+		t.Errorf("it is no skip: %v", err)
 	}
 }
 
@@ -113,8 +112,12 @@ func TestAConditionThatFails(t *testing.T) {
 	for name, fail := range fails {
 		for leg := range 2 {
 			store := newSpyStore(new(journal))
-			lock := newLock(t, store, fxlock.MinHold(time.Hour), fxlock.SkipIsOK(),
-				fxlock.OnSkipped(func(*lockfx.SkippedError) { t.Error("it was not skipped") }))
+			lock := newLock(t, store, fxlock.MinHold(time.Hour), fxlock.SkipOn(lockfx.ErrSkipped),
+				fxlock.Observer(func(e lockfx.Event) {
+					if e.Kind == lockfx.EventSkipped {
+						t.Error("it was not skipped")
+					}
+				}))
 			asked := 0
 			e := endingOf(func() error {
 				return lock.Run(t.Context(), func() { t.Error("the body ran") }, fxlock.If(func() (bool, error) {
@@ -163,7 +166,7 @@ func TestAConditionOfABodyTakesWhatTheApplicationHas(t *testing.T) {
 		) bool {
 			return in.Own.next() && in.Ctx != nil && in.Never == nil
 		})),
-		fxlock.If((*wanted).next), fxlock.SkipIsOK()),
+		fxlock.If((*wanted).next), fxlock.SkipOn(lockfx.ErrSkipped)),
 		fx.Supply(lockOf, fx.Annotate(own, fx.ResultTags(`name:"own"`))), fx.Populate(&first, &second))
 	noError(t, first(t.Context()))
 	noError(t, second(t.Context()))
@@ -263,5 +266,4 @@ func TestAConditionIsCheckedWhenItIsMade(t *testing.T) {
 			wantText(t, newLock(t, fxlock.NewMemoryStore()).Do(t.Context(), workNothing, fxlock.If(test.fn)), test.part)
 		})
 	}
-	wantText(t, newLock(t, fxlock.NewMemoryStore()).Do(t.Context(), workNothing, fxlock.OnSkipped(nil)), "fxlock.OnSkipped", "must not be nil")
 }

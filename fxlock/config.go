@@ -5,10 +5,13 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"github.com/lockfx/lockfx/internal/waiting"
 )
 
 // Config is what a program may load from a file or its environment. A zero field
-// leaves the default; see the options of the same names for the rules.
+// leaves what other options say, or the default; see the options of the same names for
+// the rules. [DecodeConfig] also reads a zero that is written on purpose.
 type Config struct {
 	Key             string        `mapstructure:"key"`
 	TTL             time.Duration `mapstructure:"ttl"`
@@ -25,55 +28,83 @@ type Config struct {
 	Label           string        `mapstructure:"label"`
 	Named           bool          `mapstructure:"named"`
 	Private         bool          `mapstructure:"private"`
+
+	written uint32 // the fields that were written, also as zero: a bit for each
 }
 
-// WithConfig applies each field of c that is not zero as the option of its name
-// does.
+const configFields = 15 // but for written
+
+// Forever is a Config.Wait without a limit; see [WaitForever].
+const Forever = waiting.Forever
+
+// wrote reports whether field i is set, or was written.
+func (c Config) wrote(i int) bool {
+	return c.written&(1<<i) != 0 || !reflect.ValueOf(c).Field(i).IsZero()
+}
+
+// WithConfig applies each field of c that is set as the option of its name does.
 func WithConfig(c Config) Option {
 	return option{"fxlock.WithConfig(" + c.String() + ")", func(s *settings) {
-		for _, o := range c.options() {
-			o.applyLock(s)
+		for i, o := range c.options() {
+			if c.wrote(i) {
+				o.applyLock(s)
+			}
 		}
 	}}
 }
 
-// String returns c as it is written, without the fields that are zero.
+// String returns c as it is written, without the fields that are not set.
 func (c Config) String() string {
 	var fields []string
 	v := reflect.ValueOf(c)
-	for i := range v.NumField() {
-		switch f := v.Field(i); {
-		case f.IsZero():
+	for i := range configFields {
+		switch name, f := v.Type().Field(i).Name, v.Field(i); {
+		case !c.wrote(i):
 		case f.Kind() == reflect.String:
-			fields = append(fields, fmt.Sprintf("%s: %q", v.Type().Field(i).Name, f))
+			fields = append(fields, fmt.Sprintf("%s: %q", name, f))
+		case f.Interface() == Forever:
+			fields = append(fields, name+": fxlock.Forever")
 		default:
-			fields = append(fields, fmt.Sprintf("%s: %v", v.Type().Field(i).Name, f))
+			fields = append(fields, fmt.Sprintf("%s: %v", name, f))
 		}
 	}
 	return "fxlock.Config{" + strings.Join(fields, ", ") + "}"
 }
 
-func (c Config) options() []Option {
-	var opts []Option
-	add := func(set bool, o func() Option) {
-		if set {
-			opts = append(opts, o())
-		}
+// options returns the option of each field, in the order of the fields. Where an option
+// takes no zero although a lock can do without, the zero that was written turns it off.
+func (c Config) options() [configFields]Option {
+	return [...]Option{
+		WithKey(c.Key),
+		WithTTL(c.TTL),
+		WithHeartbeat(c.Heartbeat),
+		orOff(c.CallTimeout, WithCallTimeout(c.CallTimeout), func(s *settings) { s.callTimeout = 0 }),
+		c.waitOption(),
+		orOff(c.MinHold, MinHold(c.MinHold), func(s *settings) { s.run.minHold.set(0) }),
+		orOff(c.MaxHold, MaxHold(c.MaxHold), func(s *settings) { s.run.maxHold.set(0) }),
+		WithReleaseTimeout(c.ReleaseTimeout),
+		WithTeardownTimeout(c.TeardownTimeout),
+		option{"", func(s *settings) { s.renewRetry = c.RenewRetry }},
+		WithTokenName(c.TokenName),
+		WithHolderName(c.HolderName),
+		WithLabel(c.Label),
+		orOff(c.Named, Named(), func(s *settings) { s.named = false }),
+		orOff(c.Private, Private(), func(s *settings) { s.private = false }),
 	}
-	add(c.Key != "", func() Option { return WithKey(c.Key) })
-	add(c.TTL != 0, func() Option { return WithTTL(c.TTL) })
-	add(c.Heartbeat != 0, func() Option { return WithHeartbeat(c.Heartbeat) })
-	add(c.CallTimeout != 0, func() Option { return WithCallTimeout(c.CallTimeout) })
-	add(c.Wait != 0, func() Option { return Wait(c.Wait) })
-	add(c.MinHold != 0, func() Option { return MinHold(c.MinHold) })
-	add(c.MaxHold != 0, func() Option { return MaxHold(c.MaxHold) })
-	add(c.ReleaseTimeout != 0, func() Option { return WithReleaseTimeout(c.ReleaseTimeout) })
-	add(c.TeardownTimeout != 0, func() Option { return WithTeardownTimeout(c.TeardownTimeout) })
-	add(c.RenewRetry, WithRenewRetry)
-	add(c.TokenName != "", func() Option { return WithTokenName(c.TokenName) })
-	add(c.HolderName != "", func() Option { return WithHolderName(c.HolderName) })
-	add(c.Label != "", func() Option { return WithLabel(c.Label) })
-	add(c.Named, Named)
-	add(c.Private, Private)
-	return opts
+}
+
+func (c Config) waitOption() Option {
+	if c.Wait == Forever {
+		return WaitForever()
+	}
+	return Wait(c.Wait)
+}
+
+// orOff returns on, or for the zero of what is set an option that unsets it.
+func orOff[T comparable](set T, on Option, unset func(*settings)) Option {
+	var zero T
+	if set == zero {
+		return option{"", unset}
+	}
+	return on
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"reflect"
 	"strings"
 	"sync/atomic"
@@ -31,10 +32,10 @@ func TestDecodeConfigReadsEveryOption(t *testing.T) {
 		CallTimeout: 3 * time.Second, Wait: 4 * time.Second, MinHold: 5 * time.Second, MaxHold: 6 * time.Second,
 		RenewRetry: true, TokenName: "t", HolderName: "h", Label: "l", Named: true, Private: true,
 	}
-	if got != want {
+	if got.String() != want.String() {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if n := reflect.TypeFor[fxlock.Config]().NumField(); n != len(everyOption()) {
+	if n := reflect.TypeFor[fxlock.Config]().NumField() - 1; n != len(everyOption()) {
 		t.Errorf("a Config has %d fields, this test knows %d", n, len(everyOption()))
 	}
 	none, err := fxlock.DecodeConfig(nil)
@@ -42,7 +43,7 @@ func TestDecodeConfigReadsEveryOption(t *testing.T) {
 		t.Errorf("nothing gives %+v, %v", none, err)
 	}
 	typed, err := fxlock.DecodeConfig(map[string]any{"ttl": time.Minute, "named": false})
-	if typed != (fxlock.Config{TTL: time.Minute}) || err != nil {
+	if typed.String() != "fxlock.Config{TTL: 1m0s, Named: false}" || err != nil {
 		t.Errorf("a time.Duration gives %+v, %v", typed, err)
 	}
 }
@@ -138,11 +139,11 @@ func TestDecodeConfigTellsAllFaultsAtOnce(t *testing.T) {
 		`option "time_to_live": is unknown; known are key, ttl, heartbeat, `,
 		`option "heart-beat": is unknown; did you mean "heartbeat"?`,
 		`option "nmaed": is unknown; did you mean "named"?`,
-		`option "key": "" must not be zero or empty; leave it out for the default`,
+		`key "" must not be empty`,
 		`option "ttl": 30 (int): must be a duration with a unit, such as "30s"`,
 		"fxlock.WithHeartbeat(-1s): must be greater than 0",
 		`option "release_timeout": soon (string): must be a duration with a unit`,
-		`option "teardown_timeout": "0s" must not be zero or empty`,
+		"fxlock.WithTeardownTimeout(0s): must be greater than 0",
 		`option "renew_retry": yes (string): must be a bool`,
 		`option "token_name": nil: must be a string`,
 		"the token and the holder need different names",
@@ -152,6 +153,35 @@ func TestDecodeConfigTellsAllFaultsAtOnce(t *testing.T) {
 	)
 	_, err = fxlock.DecodeConfig(map[string]any{"ttl": "10s", "heartbeat": "6s", "key": strings.Repeat("k", 513)})
 	wantText(t, err, "heartbeat 6s must be at most half the ttl of 10s", "has 513 bytes; at most 512 are allowed")
+}
+
+// What a file says wins over the code, also when it turns something off. What goes with
+// a ttl that only the code knows is left to the module.
+func TestDecodeConfig_KeepsWhatIsWritten(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c, err := fxlock.DecodeConfig(map[string]any{
+			"heartbeat": "20s", "wait": "0s", "renew_retry": false, "min_hold": "0s", "max_hold": "0s", "call_timeout": "0s", "label": "",
+		})
+		must(t, err)
+		store := newSpyStore(new(journal))
+		store.renew = func() error { return errBody }
+		lock := newLock(t, store, fxlock.WithTTL(time.Minute), fxlock.WaitForever(), fxlock.WithRenewRetry(), fxlock.MinHold(time.Hour),
+			fxlock.MaxHold(2*time.Hour), fxlock.WithCallTimeout(time.Second), fxlock.WithLabel("code"), fxlock.WithConfig(c))
+		wantIs(t, lock.Do(t.Context(), func(ctx context.Context, _ lockfx.Holder) error {
+			wantIs(t, lock.Do(t.Context(), workNothing), lockfx.ErrNotAcquired) // it does not wait
+			<-ctx.Done()                                                        // the first renewal that fails is the last one
+			return nil
+		}), lockfx.ErrLost)
+		if store.labels[0] == "code" {
+			t.Error("the label of the code was kept")
+		}
+		c, err = fxlock.DecodeConfig(map[string]any{"wait": "forever"})
+		if must(t, err); c.Wait != fxlock.Forever || c.String() != "fxlock.Config{Wait: fxlock.Forever}" {
+			t.Errorf("for ever is %v", c)
+		}
+		wantText(t, newErr(fxlock.Module(key, memory(), fxlock.WithConfig(fxlock.Config{Heartbeat: 20 * time.Second}))),
+			"heartbeat 20s must be at most half the ttl of 30s")
+	})
 }
 
 // Whatever a file holds is decoded or refused, and what was decoded is sound.
@@ -179,7 +209,7 @@ func FuzzDecodeConfig(f *testing.F) {
 			}
 			return
 		}
-		err = fxlock.Validate(fxlock.Module(key, memory(), fxlock.WithConfig(c)))
+		err = fxlock.Validate(fxlock.Module(key, memory(), fxlock.WithTTL(math.MaxInt64/2), fxlock.WithConfig(c)))
 		if err != nil {
 			t.Errorf("%s was decoded to %+v, which is refused: %v", data, c, err)
 		}

@@ -3,6 +3,7 @@ package fxlock
 import (
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,38 +17,49 @@ import (
 // The names are those of the fields in snake case: key, ttl, heartbeat, call_timeout,
 // wait, min_hold, max_hold, release_timeout, teardown_timeout, renew_retry, token_name,
 // holder_name, label, named, private. A duration is a string with a unit, such as "30s":
-// a bare number is refused. An unknown name is an error that suggests a known one. All
-// faults are reported together, each matches [lockfx.ErrConfig], and the Config is then
-// zero.
+// a bare number is refused. wait can also be "forever". An unknown name is an error that
+// suggests a known one.
+//
+// What is written wins over what the program sets before [WithConfig], also when it is
+// false, "0s" or "": wait, call_timeout, min_hold and max_hold are then off. What must be
+// right between two options is checked if both are written, and otherwise by [Module].
+//
+// All faults are reported together, each matches [lockfx.ErrConfig], and the Config is
+// then zero.
 func DecodeConfig(from map[string]any) (Config, error) {
 	var c Config
-	s := settings{module: true, key: "key", ttl: defaultTTL}
+	s := settings{module: true, key: "key", ttl: unknownTTL}
 	known := knownNames()
 	for _, name := range sortedKeys(from) {
-		if !slices.Contains(known, name) {
+		i := slices.Index(known, name)
+		if i < 0 {
 			s.fault(fmt.Sprintf("option %q", name), "is unknown"+didYouMean(name, known))
 			continue
 		}
-		if err := decodeOne(name, from[name], &c); err != nil {
+		if err := decodeOne(i, from[name], &c); err != nil {
 			s.fault(fmt.Sprintf("option %q", name), err.Error())
 		}
 	}
-	_, err := newSettings(&s, c.options())
+	_, err := newSettings(&s, []Option{WithConfig(c)})
 	if err != nil {
-		return Config{}, err
+		return Config{}, at("fxlock.DecodeConfig", err)
 	}
 	return c, nil
 }
 
-// decodeOne sets the field called name to value.
-func decodeOne(name string, value any, c *Config) error {
+// unknownTTL stands for the ttl that the program sets: every heartbeat goes with it.
+const unknownTTL = math.MaxInt64 / 2
+
+// decodeOne sets field number i to value.
+func decodeOne(i int, value any, c *Config) error {
+	name := knownNames()[i]
 	if value == nil {
-		return errors.New("nil: " + wants(name))
+		return errors.New("nil: " + wants(i))
 	}
 	before := *c
 	decoder, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{
 		Result:     c,
-		DecodeHook: durationFromString,
+		DecodeHook: durationFromString(name),
 		MatchName:  func(key, field string) bool { return key == field },
 	})
 	if err == nil {
@@ -55,39 +67,45 @@ func decodeOne(name string, value any, c *Config) error {
 	}
 	if err != nil {
 		*c = before
-		return fmt.Errorf("%v (%T): %s", value, value, wants(name))
+		return fmt.Errorf("%v (%T): %s", value, value, wants(i))
 	}
-	if zero := *c == before; zero && reflect.TypeOf(value).Kind() != reflect.Bool {
-		return fmt.Errorf("%#v must not be zero or empty; leave it out for the default", value)
-	}
+	c.written |= 1 << i
 	return nil
 }
 
-// durationFromString refuses a number where a duration is wanted: nobody knows its
-// unit.
-func durationFromString(from, to reflect.Type, data any) (any, error) {
-	if to != reflect.TypeFor[time.Duration]() || from == to {
-		return data, nil
+// durationFromString reads the duration that the option called name is, and refuses a
+// number, which has no unit.
+func durationFromString(name string) func(from, to reflect.Type, data any) (any, error) {
+	return func(from, to reflect.Type, data any) (any, error) {
+		if to != reflect.TypeFor[time.Duration]() || from == to {
+			return data, nil
+		}
+		text, ok := data.(string)
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("a bare %v has no unit", from)
+		case name == "wait" && text == "forever":
+			return Forever, nil
+		}
+		return time.ParseDuration(text)
 	}
-	text, ok := data.(string)
-	if !ok {
-		return nil, fmt.Errorf("a bare %v has no unit", from)
-	}
-	return time.ParseDuration(text)
 }
 
-// wants says what a value of the field called name, which is known, looks like.
-func wants(name string) string {
-	t := reflect.TypeFor[Config]().Field(slices.Index(knownNames(), name)).Type
-	if t == reflect.TypeFor[time.Duration]() {
+// wants says what a value of field number i looks like.
+func wants(i int) string {
+	f := reflect.TypeFor[Config]().Field(i)
+	switch {
+	case f.Name == "Wait":
+		return `must be a duration with a unit, such as "30s", or "forever"`
+	case f.Type == reflect.TypeFor[time.Duration]():
 		return `must be a duration with a unit, such as "30s"`
 	}
-	return "must be a " + t.String()
+	return "must be a " + f.Type.String()
 }
 
 func knownNames() []string {
 	t := reflect.TypeFor[Config]()
-	names := make([]string, t.NumField())
+	names := make([]string, configFields)
 	for i := range names {
 		names[i] = t.Field(i).Tag.Get("mapstructure")
 	}

@@ -56,7 +56,8 @@
 //
 // [If] asks whether the work is still wanted, before and under the lock. [MinHold]
 // keeps a short job from running once on each host, and [MaxHold] a long one from
-// running for ever. [SkipIfHeld] is for schedulers, to which contention is no fault.
+// running for ever. [SkipOn] is for
+// schedulers that should not report "another replica runs this" as a failure.
 //
 // # Leading, and jobs of the start
 //

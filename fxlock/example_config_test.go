@@ -18,8 +18,8 @@ func ExampleDecodeConfig() {
 	fmt.Println(err)
 	// Output:
 	// fxlock.WithConfig(fxlock.Config{Key: "reports/nightly", TTL: 1m0s, RenewRetry: true}) <nil>
-	// invalid configuration: option "heartbeat": 20 (int): must be a duration with a unit, such as "30s"
-	// invalid configuration: option "tll": is unknown; did you mean "ttl"?
+	// fxlock.DecodeConfig: invalid configuration: option "heartbeat": 20 (int): must be a duration with a unit, such as "30s"
+	// fxlock.DecodeConfig: invalid configuration: option "tll": is unknown; did you mean "ttl"?
 }
 
 // A Config stands for the options of the same names.
@@ -43,9 +43,9 @@ func ExampleNew() {
 	fmt.Println(err)
 	// Output:
 	// fxlock.New("nightly"): invalid configuration: fxlock.WithReleaseTimeout(0s): must be greater than 0
-	// invalid configuration: fxlock.WithTeardownTimeout(-1s): must be greater than 0
-	// invalid configuration: fxlock.WithLogger(nil): must not be nil; zap.NewNop() is silent
-	// invalid configuration: heartbeat 6s must be at most half the ttl of 10s
+	// fxlock.New("nightly"): invalid configuration: fxlock.WithTeardownTimeout(-1s): must be greater than 0
+	// fxlock.New("nightly"): invalid configuration: fxlock.WithLogger(nil): must not be nil; zap.NewNop() is silent
+	// fxlock.New("nightly"): invalid configuration: heartbeat 6s must be at most half the ttl of 10s
 }
 
 // Options print themselves as they are written; some serve a lock or a single run.

@@ -33,35 +33,25 @@ func ExampleIf() {
 	// run "index": skipped: the condition said no before waiting for the lock
 }
 
-// What was skipped can be no error, and can be told when the lock is free again.
-func ExampleOnSkipped() {
-	asked := 0
-	lock, err := fxlock.New(fxlock.WithKey("index"), fxlock.WithTTL(30*time.Second), fxlock.WithStore(fxlock.NewMemoryStore()),
-		fxlock.If(func() (bool, error) { asked++; return asked == 1, nil }),
-		fxlock.OnSkipped(func(e *lockfx.SkippedError) { fmt.Println("skipped under the lock:", e.Acquired) }),
-		fxlock.SkipIsOK())
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(lock.Run(context.Background(), func() { fmt.Println("never") }))
-	// Output:
-	// skipped under the lock: true
-	// <nil>
-}
-
-// To a scheduler, a job that another replica runs is no fault. An outage is.
-func ExampleSkipIfHeld() {
+// To a scheduler, a job that another replica runs is no failure, and neither is one that
+// is not wanted any more. An event says that it was skipped.
+func ExampleSkipOn() {
 	type Nightly func(context.Context) error
-	var job Nightly = func(context.Context) error {
-		return &lockfx.NotAcquiredError{Key: "nightly", HeldBy: "web-2"}
-	}
-	var outage Nightly = func(context.Context) error { return lockfx.ErrStore }
-	ctx := context.Background()
-	fmt.Println(fxlock.SkipIfHeld(job)(ctx))
-	fmt.Println(fxlock.SkipIfHeld(outage)(ctx))
+	store := fxlock.NewMemoryStore()
+	var nightly Nightly
+	inApp(func(ctx context.Context) {
+		_, _ = store.Acquire(lockfx.WithLabel(ctx, "web-2"), "nightly", time.Minute) // another replica runs it
+		fmt.Println(nightly(ctx))
+	},
+		fxlock.Module("nightly", fxlock.WithStore(store),
+			fxlock.Body[Nightly](func() error { panic("it does not run") }, fxlock.SkipOn(lockfx.ErrNotAcquired, lockfx.ErrSkipped)),
+			fxlock.Observer(func(e lockfx.Event) { fmt.Println(e.Kind) })),
+		fx.Populate(&nightly))
 	// Output:
+	// refused
+	// skipped
 	// <nil>
-	// store failed
+	// disposed
 }
 
 // A short job that each of several hosts starts when its own clock says so: whoever

@@ -27,6 +27,10 @@ func Wait(limit time.Duration) LockOrRunOption {
 			r.fault(text, "must not be negative; fxlock.WaitForever has no limit")
 			return
 		}
+		if limit > 0 && limit < time.Millisecond {
+			r.fault(text, brokenBy(limit))
+			return
+		}
 		r.wait.set(limit)
 	})
 }
@@ -67,8 +71,8 @@ func WithCallTimeout(d time.Duration) Option {
 func holdOption(name string, d time.Duration, set func(*runSettings)) LockOrRunOption {
 	text := name + "(" + d.String() + ")"
 	return bothOption(text, func(r *runSettings) {
-		if d <= 0 {
-			r.fault(text, "must be greater than 0")
+		if rule := brokenBy(d); rule != "" {
+			r.fault(text, rule)
 			return
 		}
 		set(r)
@@ -108,8 +112,7 @@ func (r runSettings) over(lock runSettings) runSettings {
 	r.minHold = r.minHold.or(lock.minHold)
 	r.maxHold = r.maxHold.or(lock.maxHold)
 	r.condition = r.condition.or(lock.condition)
-	r.skipIsOK = r.skipIsOK.or(lock.skipIsOK)
-	r.onSkipped = r.onSkipped.or(lock.onSkipped)
+	r.skipOn = r.skipOn.or(lock.skipOn)
 	r.gate = r.gate.or(lock.gate)
 	return r
 }
@@ -121,7 +124,7 @@ func (r runSettings) terms() lifecycle.Terms {
 
 // check returns the fault of settings that do not go together.
 func (r runSettings) check() error {
-	if shortest, longest := r.minHold, r.maxHold; longest.made && shortest.value > longest.value {
+	if shortest, longest := r.minHold, r.maxHold; longest.value > 0 && shortest.value > longest.value {
 		return fmt.Errorf("%w: fxlock.MinHold(%v) must be at most fxlock.MaxHold(%v)", lockfx.ErrConfig, shortest.value, longest.value)
 	}
 	return nil

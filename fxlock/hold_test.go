@@ -182,11 +182,11 @@ func TestHoldsThatCannotBe(t *testing.T) {
 			module(fxlock.Body[conditionJob](func() error { return nil }, fxlock.Wait(-1))),
 			[]string{"fxlock.Body[fxlock_test.conditionJob](", "fxlock.Wait(-1ns)"},
 		},
-		"min over max of a lock": {module(fxlock.MinHold(2), fxlock.MaxHold(1)), []string{"min hold 2ns must be at most the max hold of 1ns"}},
-		"min over max of a run":  {run(options(fxlock.MaxHold(1)), fxlock.MinHold(2)), []string{"fxlock.MinHold(2ns) must be at most fxlock.MaxHold(1ns)"}},
+		"min over max of a lock": {module(fxlock.MinHold(2*time.Second), fxlock.MaxHold(time.Second)), []string{"min hold 2s must be at most the max hold of 1s"}},
+		"min over max of a run":  {run(options(fxlock.MaxHold(time.Second)), fxlock.MinHold(2*time.Second)), []string{"fxlock.MinHold(2s) must be at most fxlock.MaxHold(1s)"}},
 		"min over max of a body": {
-			module(fxlock.MinHold(2), fxlock.Body[conditionJob](func() error { return nil }, fxlock.MaxHold(1))),
-			[]string{"fxlock.Body[", "fxlock.MinHold(2ns) must be at most fxlock.MaxHold(1ns)"},
+			module(fxlock.MinHold(2*time.Second), fxlock.Body[conditionJob](func() error { return nil }, fxlock.MaxHold(time.Second))),
+			[]string{"fxlock.Body[", "fxlock.MinHold(2s) must be at most fxlock.MaxHold(1s)"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -203,8 +203,7 @@ func TestOptionsOfHoldsPrintAsTheyAreWritten(t *testing.T) {
 		"fxlock.MinHold(1m0s)":       fxlock.MinHold(time.Minute),
 		"fxlock.MaxHold(1h0m0s)":     fxlock.MaxHold(time.Hour),
 		"fxlock.WithCallTimeout(2s)": fxlock.WithCallTimeout(2 * time.Second),
-		"fxlock.SkipIsOK()":          fxlock.SkipIsOK(),
-		"fxlock.OnSkipped(func)":     fxlock.OnSkipped(func(*lockfx.SkippedError) {}),
+		"fxlock.SkipOn(lockfx.ErrSkipped, lockfx.ErrNotAcquired)": fxlock.SkipOn(lockfx.ErrSkipped, lockfx.ErrNotAcquired),
 	} {
 		if o.String() != want {
 			t.Errorf("it prints as %s, want %s", o, want)

@@ -83,7 +83,7 @@ func TestFaultsOfLead(t *testing.T) {
 		},
 		"in vain": {
 			options(fxlock.Lead(func(*DB) {})),
-			[]string{"lock nightly, fxlock.Lead: fx.Provide what its body asks for", "missing type: *fxlock_test.DB", "lead_graph_test.go:"},
+			[]string{"lock nightly, fxlock.Lead; if a type is missing: fx.Provide it", "missing type: *fxlock_test.DB", "lead_graph_test.go:"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -218,7 +218,7 @@ func TestOnlyTheLockItselfEndsTheCampaign(t *testing.T) {
 // A condition of the module says when the application may lead; until then it is
 // asked again and again, and that is no term.
 func TestAConditionKeepsFromLeading(t *testing.T) {
-	for _, opts := range [][]any{nil, {fxlock.SkipIsOK()}} {
+	for _, opts := range [][]any{nil, {fxlock.SkipOn(lockfx.ErrSkipped)}} {
 		t.Run(fmt.Sprint(opts), func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				var yes atomic.Bool

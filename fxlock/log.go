@@ -54,6 +54,8 @@ func levelOf(e lockfx.Event) zapcore.Level {
 	switch {
 	case e.Kind == lockfx.EventCallbackPanicked:
 		return zapcore.ErrorLevel
+	case e.Kind == lockfx.EventSkipped:
+		return zapcore.InfoLevel
 	case e.Kind == lockfx.EventLost, e.Err != nil:
 		return zapcore.WarnLevel
 	}

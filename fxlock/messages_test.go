@@ -108,7 +108,7 @@ func TestAllFaultsOfAModuleAreToldAtOnce(t *testing.T) {
 		`fxlock.Module("") (`+line+`): `,
 		`fxlock.Module(""): the name must not be empty`,
 		"option 1 is nil",
-		"ttl -1s must be greater than 0",
+		"fxlock.WithTTL(-1s): must be greater than 0",
 		"fxlock.WithHeartbeat(0s): must be greater than 0",
 		"fxlock.WithReleaseTimeout(-1ns): must be greater than 0",
 		"fxlock.WithTeardownTimeout(0s): must be greater than 0",
@@ -160,7 +160,7 @@ type brokenClock struct{ lockfx.Clock }
 func TestFaultsOfALockWithoutAnApplication(t *testing.T) {
 	_, err := fxlock.New()
 	wantIs(t, err, lockfx.ErrConfig)
-	wantText(t, err, `fxlock.New(""): `, `key "" must not be empty`, "ttl 0s must be greater than 0")
+	wantText(t, err, `fxlock.New(""): `, `key "" must not be empty`, "fxlock.WithTTL: is required where there is no application")
 	_, err = fxlock.New(fxlock.WithKey(key), fxlock.WithTTL(time.Minute), fxlock.WithHeartbeat(31*time.Second),
 		fxlock.Named(), fxlock.Private(), fxlock.Share[*DB](), fxlock.ShareGroup[Route]("routes"), fxlock.StoreFromGraph(),
 		fxlock.StoreFrom(newStore), fxlock.Body[Nightly](rebuild))
@@ -216,7 +216,7 @@ func TestWhatABodyAsksInVainIsToldWithItsCure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			module := fxlock.Module(key, append(opts, memory())...)
 			says := []string{
-				"lock nightly, github.com/lockfx/lockfx/fxlock_test.Nightly: fx.Provide what its body asks for, or give it to fxlock.PerRun",
+				"lock nightly, github.com/lockfx/lockfx/fxlock_test.Nightly; if a type is missing: fx.Provide it, or add its constructor to fxlock.PerRun",
 				"missing type: *fxlock_test.DB", "messages_test.go:",
 			}
 			wantText(t, newErr(module, fx.Populate(&nightly)), says...)
@@ -237,10 +237,10 @@ func TestValidateBuildsNothing(t *testing.T) {
 	noError(t, fxlock.Validate(opts...))
 	noError(t, fxlock.Validate())
 	wantText(t, fxlock.Validate(fxlock.Module(key, fxlock.StoreFromGraph("redis"))),
-		`*fxlock.Lock[name="nightly"]`, "lock nightly, fxlock.StoreFromGraph: fx.Provide a lockfx.Store", "fxlock.StoreFrom",
+		`*fxlock.Lock[name="nightly"]`, "lock nightly, fxlock.StoreFromGraph; if lockfx.Store is missing: fx.Provide one", "fxlock.StoreFrom",
 		`missing type: lockfx.Store[name="redis"]`)
 	wantText(t, fxlock.Validate(fxlock.Module(key, memory(), fxlock.Share[*DB]())), "missing type: *fxlock_test.DB")
-	wantText(t, fxlock.Validate(fxlock.Module(key, memory(), fxlock.ShareGroup[Route]("r"), fxlock.WithTTL(-1))), "ttl -1ns")
+	wantText(t, fxlock.Validate(fxlock.Module(key, memory(), fxlock.ShareGroup[Route]("r"), fxlock.WithTTL(-1))), "fxlock.WithTTL(-1ns)")
 	wantText(t, fxlock.Validate(fxlock.Module(key, memory(), fxlock.WithTTL(30))), "fxlock.WithTTL(30ns): must be at least 1ms; is its unit missing?")
 	noError(t, fxlock.Validate(fxlock.Module(key, memory(), fxlock.WithTTL(time.Millisecond))))
 }

@@ -33,7 +33,7 @@ func Module(name string, opts ...Option) fx.Option {
 	}
 	s, err := newSettings(s, opts)
 	if err != nil {
-		return fx.Error(fmt.Errorf("%s (%s): %w", s.moduleText(), place(site), err))
+		return fx.Error(at(s.moduleText()+" ("+place(site)+")", err))
 	}
 	tag := nameTag([]string{name})
 	provided := []any{

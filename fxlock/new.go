@@ -1,8 +1,6 @@
 package fxlock
 
 import (
-	"fmt"
-
 	"github.com/lockfx/lockfx"
 )
 
@@ -13,7 +11,7 @@ import (
 func New(opts ...Option) (*Lock, error) {
 	s, err := newSettings(&settings{}, opts)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.moduleText(), err)
+		return nil, at(s.moduleText(), err)
 	}
 	var store lockfx.Store
 	if s.store != nil {

@@ -40,7 +40,7 @@ import (
 // fn takes dig parameters of any kind, as for [Body], and returns nothing or an
 // error. It runs at every start of the application.
 func OnStart[M any](fn any, opts ...RunOption) Option {
-	run, err := newRunSettings(append([]RunOption{WaitForever(), SkipIsOK()}, opts...))
+	run, err := newRunSettings(append([]RunOption{WaitForever(), SkipOn(lockfx.ErrSkipped)}, opts...))
 	marker := reflect.TypeFor[M]()
 	title := fmt.Sprintf("OnStart[%v]", marker)
 	b := plainBody[onStartOf[M]](title, fn, run, callSite())

@@ -360,7 +360,7 @@ func TestFaultsOfOnStart(t *testing.T) {
 		"a pointer":     {fxlock.OnStart[*Migrated](func() {}), []string{"*fxlock_test.Migrated must be a marker type of your own"}},
 		"an interface":  {fxlock.OnStart[fmt.Stringer](func() {}), []string{"fmt.Stringer must be a marker type of your own"}},
 		"in vain": {fxlock.OnStart[Migrated](func(*DB) {}), []string{
-			"lock nightly, fxlock.OnStart[fxlock_test.Migrated]: fx.Provide what its body asks for",
+			"lock nightly, fxlock.OnStart[fxlock_test.Migrated]; if a type is missing: fx.Provide it",
 			"missing type: *fxlock_test.DB", "onstart_test.go:",
 		}},
 	} {

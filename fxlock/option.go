@@ -52,8 +52,7 @@ type runSettings struct {
 	minHold   choice[time.Duration]
 	maxHold   choice[time.Duration]
 	condition choice[*condition]
-	skipIsOK  choice[bool]
-	onSkipped choice[func(*lockfx.SkippedError)]
+	skipOn    choice[skips]
 	gate      choice[gateOf]
 
 	faults []error
@@ -80,12 +79,12 @@ func newRunSettings(opts []RunOption) (runSettings, error) {
 	return r, errors.Join(r.faults...)
 }
 
-// positive is an option that sets a duration greater than 0.
+// positive is an option that sets a duration of at least 1 ms.
 func positive(name string, d time.Duration, set func(*settings)) Option {
 	text := name + "(" + d.String() + ")"
 	return option{text, func(s *settings) {
-		if d <= 0 {
-			s.fault(text, "must be greater than 0")
+		if rule := brokenBy(d); rule != "" {
+			s.fault(text, rule)
 			return
 		}
 		set(s)
@@ -103,8 +102,9 @@ func WithKey(key string) Option {
 func WithTTL(ttl time.Duration) Option {
 	text := "fxlock.WithTTL(" + ttl.String() + ")"
 	return option{text, func(s *settings) {
-		if ttl > 0 && ttl < time.Millisecond {
-			s.fault(text, "must be at least 1ms; is its unit missing?")
+		if rule := brokenBy(ttl); rule != "" {
+			s.fault(text, rule)
+			ttl = defaultTTL // so that nothing is blamed for it
 		}
 		s.ttl = ttl
 	}}

@@ -3,6 +3,7 @@ package fxlock
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
 	"go.uber.org/fx"
 
@@ -21,13 +22,20 @@ func provideRule(site uintptr, text string) any {
 // oneOfThatName is the rule for locks that are called name.
 func oneOfThatName(site uintptr, name string) any {
 	return provideRule(site, fmt.Sprintf("a *fxlock.Lock called %s, of which there can be one: "+
-		"call the other one otherwise; fxlock.WithKey sets its key", name))
+		"give the second one another name; two locks may share a key by fxlock.WithKey", name))
 }
 
 // oneUnnamed is the rule for locks that are in the graph without a name, too.
 func oneUnnamed(site uintptr) any {
 	return provideRule(site, "an unnamed *fxlock.Lock, of which there can be one: "+
-		"add fxlock.Named to all modules but one, and take their locks by name")
+		"give every additional module fxlock.Named() and inject its lock by name")
+}
+
+// oneOfThatType is the rule for what is in the graph by the type of a body or a marker.
+func oneOfThatType(b *body, t reflect.Type) any {
+	option, _, _ := strings.Cut(b.text, "[")
+	return provideRule(b.pc, fmt.Sprintf("a %s.%s, of which there can be one: give the second %s a type of its own",
+		t.PkgPath(), t.Name(), option))
 }
 
 // passOn returns a constructor that gives the value of type t with the given tag. What

@@ -69,6 +69,10 @@ func newSettings(s *settings, opts []Option) (*settings, error) {
 	if s.name == "" {
 		s.name = s.key
 	}
+	if s.ttl == 0 {
+		s.fault("fxlock.WithTTL", "is required where there is no application")
+		s.ttl = defaultTTL
+	}
 	s.ownLabel = processLabel() + s.name
 	if s.tokenName == s.holderName {
 		s.fault(call("WithTokenName", s.tokenName), "the token and the holder need different names")
@@ -104,21 +108,6 @@ func (s *settings) lifecycle(store lockfx.Store) lifecycle.Config {
 // leads reports whether the module has a Lead.
 func (s *settings) leads() bool {
 	return slices.ContainsFunc(s.bodies, func(b *body) bool { _, ok := b.purpose.(asLeader); return ok })
-}
-
-// fault notes that the option printed as text breaks rule.
-func (s *settings) fault(text, rule string) {
-	s.faults = append(s.faults, fmt.Errorf("%w: %s: %s", lockfx.ErrConfig, text, rule))
-}
-
-func (s *settings) faultErr(text string, err error) { s.faults = append(s.faults, faultOf(text, err)) }
-
-// faultOf is the fault err of the option printed as text.
-func faultOf(text string, err error) error {
-	if errors.Is(err, lockfx.ErrConfig) {
-		return fmt.Errorf("%s: %w", text, err)
-	}
-	return fmt.Errorf("%w: %s: %w", lockfx.ErrConfig, text, err)
 }
 
 // moduleOnly refuses an option that makes sense in a graph alone.

@@ -4,48 +4,64 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
+	"strings"
 
 	"github.com/lockfx/lockfx"
 )
 
-// SkipIfHeld returns f with contention turned into nil: what f returns is then
-// zero. It is for schedulers, to which a job that another replica runs is no fault,
-// also if f waited for the lock in vain ([Wait]). An outage of the store still is one,
-// and so is a wait that was cancelled, or ended by the stop of the application, and a
-// run inside of a run of the same lock. f is a func type whose last result is an error,
-// such as one that [Body] made; SkipIfHeld panics for any other, and for nil.
+// SkipOn makes it no error that a run did not begin because of one of reasons: the run
+// is skipped, and returns nil and zero values. The reasons can be
 //
-// An error of the body itself that matches [lockfx.ErrNotAcquired], say from another
-// lock that it takes, is turned into nil as well: wrap it in an error of your own if
-// it matters.
-func SkipIfHeld[F any](f F) F {
-	v := reflect.ValueOf(f)
-	t := reflect.TypeFor[F]()
-	if t.Kind() != reflect.Func || t.NumOut() == 0 || t.Out(t.NumOut()-1) != errorType {
-		panic(fmt.Sprintf("fxlock.SkipIfHeld: %v must be a func type that returns an error last", t))
-	}
-	if v.IsNil() {
-		panic(fmt.Sprintf("fxlock.SkipIfHeld: the %v must not be nil", t))
-	}
-	call := v.Call
-	if t.IsVariadic() {
-		call = v.CallSlice
-	}
-	return reflect.MakeFunc(t, func(args []reflect.Value) []reflect.Value {
-		out := call(args)
-		err, _ := out[len(out)-1].Interface().(error)
-		if !contention(err) {
-			return out
+//   - [lockfx.ErrNotAcquired]: another holds the lock, also after a [Wait]; for schedulers
+//     that should not report "another replica runs this" as a failure.
+//   - [lockfx.ErrSkipped]: [If] said no.
+//
+// What the body itself returns is never skipped, even if it matches: it may be the refusal
+// of another lock, after half of the work. Nor is an outage, a wait that was cancelled or
+// ended by the stop of the application, or a run inside a run of the same lock.
+//
+// A run that is skipped is a [lockfx.EventSkipped], whose Err is what SkipOn left out.
+func SkipOn(reasons ...error) LockOrRunOption {
+	names := make([]string, len(reasons))
+	var skip skips
+	known := len(reasons) > 0
+	for i, reason := range reasons {
+		switch reason { //nolint:errorlint // the sentinels themselves are meant
+		case lockfx.ErrNotAcquired:
+			names[i], skip.held = "lockfx.ErrNotAcquired", true
+		case lockfx.ErrSkipped:
+			names[i], skip.unwanted = "lockfx.ErrSkipped", true
+		default:
+			names[i], known = fmt.Sprintf("%v", reason), false
 		}
-		for i := range out {
-			out[i] = reflect.Zero(t.Out(i))
+	}
+	text := "fxlock.SkipOn(" + strings.Join(names, ", ") + ")"
+	return bothOption(text, func(r *runSettings) {
+		if !known {
+			r.fault(text, "takes lockfx.ErrNotAcquired, lockfx.ErrSkipped, or both")
 		}
-		return out
-	}).Interface().(F)
+		r.skipOn.set(skip)
+	})
 }
 
-// contention reports whether somebody else has the lock, and nothing else is wrong.
+// skips says which reasons not to begin are no error.
+type skips struct{ held, unwanted bool }
+
+// ended notes that a run is over which did not begin because of reason, and returns what
+// its caller gets. failure is what else went wrong.
+func (s skips) ended(l *Lock, reason, failure error) error {
+	unwanted := errors.Is(reason, lockfx.ErrSkipped)
+	skipped := s.unwanted && unwanted || s.held && contention(reason)
+	if unwanted || skipped {
+		l.machine.Load().Announce(lockfx.Event{Kind: lockfx.EventSkipped, Err: reason})
+	}
+	if skipped {
+		return failure
+	}
+	return join(reason, failure)
+}
+
+// contention reports whether another has the lock, and nothing else is wrong.
 func contention(err error) bool {
 	var refusal *lockfx.NotAcquiredError
 	nested := errors.As(err, &refusal) && refusal.Nested

@@ -11,80 +11,92 @@ import (
 	"github.com/lockfx/lockfx/fxlock"
 )
 
-type countedJob func(context.Context, ...int) (int, error)
+// onHeld makes contention no error.
+func onHeld() fxlock.LockOrRunOption { return fxlock.SkipOn(lockfx.ErrNotAcquired) }
 
-func TestSkipIfHeldTurnsContentionIntoNil(t *testing.T) {
-	refusal := &lockfx.NotAcquiredError{Key: key}
-	for name, test := range map[string]struct {
-		err     error
-		skipped bool
-	}{
-		"nil":                       {nil, false},
-		"held":                      {refusal, true},
-		"busy":                      {&lockfx.NotAcquiredError{Key: key, Self: true}, true},
-		"its own run":               {&lockfx.NotAcquiredError{Key: key, Self: true, Nested: true}, false},
-		"held for all of the limit": {fmt.Errorf("%w: %w", lockfx.ErrTimeout, refusal), true},
-		"held until the deadline":   {fmt.Errorf("%w: %w", context.DeadlineExceeded, refusal), true},
-		"an outage":                 {lockfx.ErrStore, false},
-		"a long outage":             {fmt.Errorf("%w: %w", lockfx.ErrTimeout, lockfx.ErrStore), false},
-		"a cancelled wait":          {fmt.Errorf("%w: %w", context.Canceled, refusal), false},
-		"a wait until the stop":     {fmt.Errorf("%w: %w", lockfx.ErrDisposed, refusal), false},
-		"a stopped lock":            {lockfx.ErrDisposed, false},
-		"skipped by a condition":    {&lockfx.SkippedError{Key: key}, false},
-		"an error of the job":       {errWhy, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var got []int
-			job := fxlock.SkipIfHeld(countedJob(func(_ context.Context, n ...int) (int, error) {
-				got = n
-				return len(n), test.err
-			}))
-			n, err := job(t.Context(), 1, 2, 3)
-			wantN, wantErr := 3, test.err
-			if test.skipped {
-				wantN, wantErr = 0, nil
-			}
-			if n != wantN || !identical(err, wantErr) || len(got) != 3 {
-				t.Errorf("it returned %d, %v, of %v", n, err, got)
-			}
-		})
-	}
-}
-
-// What a run returns that gave up waiting is not always contention.
-func TestSkipIfHeldOverAWait(t *testing.T) {
+func TestSkipOn_HeldByAnother(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newTallyStore()
 		release := holding(t, newLock(t, store))
-		defer release()
-		lock := newLock(t, store)
-		job := fxlock.SkipIfHeld(func(ctx context.Context) error { return lock.Do(ctx, workNothing, fxlock.Wait(time.Minute)) })
-		noError(t, job(t.Context()))
-		ctx, cancel := context.WithCancelCause(t.Context())
-		run := inBackground(func() error { return job(ctx) })
-		cancel(errWhy)
-		wantIs(t, run.endsNow(t), errWhy, context.Canceled, lockfx.ErrNotAcquired)
-		run = inBackground(func() error { return job(t.Context()) })
-		must(t, lock.Dispose(t.Context()))
-		wantIs(t, run.endsNow(t), lockfx.ErrDisposed)
+		var skipped []error
+		lock := newLock(t, store, onHeld(), fxlock.Observer(func(e lockfx.Event) {
+			if e.Kind == lockfx.EventSkipped {
+				skipped = append(skipped, e.Err)
+			}
+		}))
+		n, err := fxlock.DoValue(t.Context(), lock, func(context.Context, lockfx.Holder) (int, error) { return 7, nil })
+		noError(t, err)
+		noError(t, lock.Run(t.Context(), func() { t.Error("the body ran") }, fxlock.Wait(time.Minute)))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		noError(t, lock.Do(ctx, workNothing, fxlock.WaitForever())) // held until the caller's deadline
+		if n != 0 || len(skipped) != 3 || !errors.Is(skipped[1], lockfx.ErrTimeout) || !errors.Is(skipped[1], lockfx.ErrNotAcquired) {
+			t.Errorf("it returned %d, and skipped on %v", n, skipped)
+		}
+		release()
+		noError(t, lock.Do(t.Context(), func(ctx context.Context, _ lockfx.Holder) error {
+			noError(t, lock.Do(t.Context(), workNothing)) // another caller of this process runs under it
+			return nil
+		}))
+		if len(skipped) != 4 {
+			t.Errorf("%d runs were skipped, want the one that met another of this process too", len(skipped))
+		}
 	})
 }
 
-func TestSkipIfHeldTakesFunctionsThatFail(t *testing.T) {
-	for name, make := range map[string]func(){
-		"not a function": func() { fxlock.SkipIfHeld(7) },
-		"no error":       func() { fxlock.SkipIfHeld(func() int { return 0 }) },
-		"no result":      func() { fxlock.SkipIfHeld(func() {}) },
-		"error first":    func() { fxlock.SkipIfHeld(errorFirst) },
-		"nil":            func() { fxlock.SkipIfHeld(countedJob(nil)) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			e := endingOf(func() error { make(); return nil })
-			text, _ := e.panics.(string)
-			wantText(t, errors.New(text), "fxlock.SkipIfHeld: ")
-		})
-	}
+// Only what is known to be contention, and nothing else besides, is no error.
+func TestSkipOn_NothingElse(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		store := newTallyStore()
+		outer := newLock(t, newSpyStore(new(journal)), onHeld())
+		inner := newLock(t, store)
+		release := holding(t, newLock(t, store))
+		done := 0
+		half := func(context.Context, lockfx.Holder) error {
+			done++
+			return fmt.Errorf("charge the customer: %w", inner.Do(t.Context(), workNothing))
+		}
+		wantIs(t, outer.Do(t.Context(), half), lockfx.ErrNotAcquired)
+		wantIs(t, outer.Do(t.Context(), half, fxlock.SkipOn(lockfx.ErrSkipped)), lockfx.ErrNotAcquired)
+		if done != 2 {
+			t.Errorf("the body ran %d times", done)
+		}
+
+		lock := newLock(t, store, onHeld())
+		ctx, cancel := context.WithCancelCause(t.Context())
+		run := inBackground(func() error { return lock.Do(ctx, workNothing, fxlock.WaitForever()) })
+		cancel(errWhy)
+		wantIs(t, run.endsNow(t), errWhy, context.Canceled, lockfx.ErrNotAcquired)
+		run = inBackground(func() error { return lock.Do(t.Context(), workNothing, fxlock.WaitForever()) })
+		must(t, lock.Dispose(t.Context()))
+		wantIs(t, run.endsNow(t), lockfx.ErrDisposed)
+		wantIs(t, lock.Do(t.Context(), workNothing), lockfx.ErrDisposed)
+		release()
+
+		wantIs(t, outer.Do(t.Context(), func(ctx context.Context, _ lockfx.Holder) error {
+			return outer.Do(ctx, workNothing) // in its own run
+		}), lockfx.ErrNotIdle)
+		down := newSpyStore(new(journal))
+		down.down = errBody
+		wantIs(t, newLock(t, down, onHeld()).Do(t.Context(), workNothing, fxlock.Wait(time.Second)), lockfx.ErrStore)
+		noRelease := newSpyStore(new(journal))
+		noRelease.release = func() (bool, error) { return false, errBody }
+		wantIs(t, newLock(t, noRelease, fxlock.SkipOn(lockfx.ErrSkipped)).Do(t.Context(), workNothing,
+			fxlock.If((&wanted{[]bool{true, false}}).next)), errBody)
+	})
 }
 
-//lint:ignore ST1008 that it is refused is the point
-func errorFirst() (error, int) { return nil, 0 } //nolint:revive,staticcheck // as above
+func TestSkipOn_TakesItsTwoReasons(t *testing.T) {
+	lock := newLock(t, fxlock.NewMemoryStore())
+	for text, o := range map[string]fxlock.RunOption{
+		"fxlock.SkipOn()":      fxlock.SkipOn(),
+		"fxlock.SkipOn(<nil>)": fxlock.SkipOn(nil),
+		"fxlock.SkipOn(lockfx.ErrNotAcquired, store failed)": fxlock.SkipOn(lockfx.ErrNotAcquired, lockfx.ErrStore),
+		"fxlock.SkipOn(not acquired)":                        fxlock.SkipOn(fmt.Errorf("%w", lockfx.ErrNotAcquired)),
+	} {
+		err := lock.Do(t.Context(), workNothing, o)
+		wantIs(t, err, lockfx.ErrConfig)
+		wantText(t, err, text+": takes lockfx.ErrNotAcquired, lockfx.ErrSkipped, or both")
+	}
+	noError(t, lock.Do(t.Context(), workNothing, fxlock.SkipOn(lockfx.ErrNotAcquired, lockfx.ErrSkipped)))
+}

@@ -170,10 +170,10 @@ func (c *storeChoice) provide(lock string, site uintptr) any {
 // tag returns the struct tag that the lock asks for its store with.
 func (c *storeChoice) tag(lock string) string {
 	if c.owned() {
-		return nameTag([]string{"fxlock:store:" + lock})
+		return nameTag([]string{fmt.Sprintf("lock %s, fxlock.StoreFrom", lock)})
 	}
-	return nameTag([]string{fmt.Sprintf("lock %s, fxlock.StoreFromGraph: fx.Provide a lockfx.Store (fx.As makes one of a concrete type), "+
-		"or use fxlock.StoreFrom", lock)})
+	return nameTag([]string{fmt.Sprintf("lock %s, fxlock.StoreFromGraph; if lockfx.Store is missing: fx.Provide one, by fx.As if its constructor "+
+		"returns another type", lock)})
 }
 
 func isNil(v any) bool {

@@ -17,7 +17,7 @@ func (l *Lock) under(ctx context.Context, run runSettings, condition asker, body
 			return err
 		}
 		if !yes {
-			return run.skipped(&lockfx.SkippedError{Key: l.Key()}, nil)
+			return run.skipOn.value.ended(l, &lockfx.SkippedError{Key: l.Key()}, nil)
 		}
 	}
 	given := lockfx.LabelFrom(ctx)
@@ -27,7 +27,7 @@ func (l *Lock) under(ctx context.Context, run runSettings, condition asker, body
 		Terms:   lifecycle.Terms{MaxHold: run.maxHold.value},
 		Gate:    run.gate.value.bind(l.Key()),
 	}
-	skip := false
+	began, wanted := false, true
 	err := l.line.Run(l.labelled(ctx, run), request, func(ctx context.Context, h *lifecycle.Hold) error {
 		ctx = unlabelled(ctx, given)
 		if condition != nil {
@@ -35,26 +35,18 @@ func (l *Lock) under(ctx context.Context, run runSettings, condition asker, body
 			if err != nil {
 				return err
 			}
-			if skip = !yes; skip {
+			if wanted = yes; !wanted {
 				return nil
 			}
 		}
+		began = true
 		return body(ctx, h)
 	})
-	if skip {
-		return run.skipped(&lockfx.SkippedError{Key: l.Key(), Acquired: true}, err)
+	switch {
+	case !wanted:
+		return run.skipOn.value.ended(l, &lockfx.SkippedError{Key: l.Key(), Acquired: true}, err)
+	case err != nil && !began:
+		return run.skipOn.value.ended(l, err, nil)
 	}
 	return err
-}
-
-// skipped ends a run whose condition said no; the lock is not held any more. err is
-// what else went wrong.
-func (r runSettings) skipped(skip *lockfx.SkippedError, err error) error {
-	if f := r.onSkipped.value; f != nil {
-		f(skip)
-	}
-	if r.skipIsOK.value {
-		return err
-	}
-	return join(skip, err)
 }

@@ -7,16 +7,14 @@ import (
 	"github.com/robfig/cron/v3"
 	"go.uber.org/fx"
 	"go.uber.org/zap"
-
-	"github.com/lockfx/lockfx/fxlock"
 )
 
 // Job is one that a lock guards: see [fxlock.Body].
 type Job func(context.Context) error
 
 // NewCron returns a cron that runs job whenever spec says so, from the application's
-// start to its stop, which cancels a running job and waits for it. That another
-// replica runs the job is no fault; any other error is logged.
+// start to its stop, which cancels a running job and waits for it. An error is logged:
+// [fxlock.SkipOn] makes it none that another replica runs the job.
 //
 // Replicas whose clocks differ would run a short job one after the other:
 // [fxlock.MinHold] keeps them from it.
@@ -24,9 +22,8 @@ func NewCron(lc fx.Lifecycle, spec string, job Job, logger *zap.Logger) (*cron.C
 	c := cron.New()
 	var ctx context.Context // of the jobs, from a start to the next stop
 	var cancel context.CancelFunc
-	run := fxlock.SkipIfHeld(job)
 	_, err := c.AddFunc(spec, func() {
-		if err := run(ctx); err != nil {
+		if err := job(ctx); err != nil {
 			logger.Error("job failed", zap.String("spec", spec), zap.Error(err))
 		}
 	})

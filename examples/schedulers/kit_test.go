@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
+	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/examples/schedulers"
 	"github.com/lockfx/lockfx/fxlock"
 )
@@ -73,5 +74,5 @@ func scheduler(lc fx.Lifecycle, opt gocron.SchedulerOption, job any) error {
 func jobOver(store *fxlock.MemoryStore, w *work, opts ...fxlock.Option) fx.Option {
 	return fx.Options(
 		fx.Supply(zap.NewNop()),
-		fxlock.Module("nightly", append(opts, fxlock.WithStore(store), fxlock.Body[schedulers.Job](w.do))...))
+		fxlock.Module("nightly", append(opts, fxlock.WithStore(store), fxlock.Body[schedulers.Job](w.do, fxlock.SkipOn(lockfx.ErrNotAcquired)))...))
 }

@@ -24,7 +24,7 @@ import (
 var shortest = fxlock.MinHold(500 * time.Millisecond)
 
 func asTask(lc fx.Lifecycle, job schedulers.Job) error {
-	return scheduler(lc, gocron.WithLocation(time.UTC), fxlock.SkipIfHeld(job))
+	return scheduler(lc, gocron.WithLocation(time.UTC), job)
 }
 
 // Three replicas run the job once each second. Those of gocron differ by up to 400 ms;

@@ -29,6 +29,13 @@ func (m *Machine) announce(h *Hold, e lockfx.Event) {
 	m.news.queue = append(m.news.queue, e)
 }
 
+// Announce tells the callbacks of an event that is no transition of m.
+func (m *Machine) Announce(e lockfx.Event) {
+	m.mu.Lock()
+	defer m.unlock()
+	m.announce(nil, e)
+}
+
 // tell calls the callbacks with what is queued. A callback may use the lock: what
 // that adds is told by the call that is already telling.
 func (m *Machine) tell() {
