@@ -21,8 +21,12 @@ func provideRule(site uintptr, text string) any {
 
 // oneOfThatName is the rule for locks that are called name.
 func oneOfThatName(site uintptr, name string) any {
-	return provideRule(site, fmt.Sprintf("a *fxlock.Lock called %s, of which there can be one: "+
-		"give the second one another name; two locks may share a key by fxlock.WithKey", name))
+	return provideRule(site, nameRule(name))
+}
+
+func nameRule(name string) string {
+	return fmt.Sprintf("a *fxlock.Lock called %s, of which there can be one: "+
+		"give the second one another name; two locks may share a key by fxlock.WithKey", name)
 }
 
 // oneUnnamed is the rule for locks that are in the graph without a name, too.

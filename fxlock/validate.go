@@ -3,6 +3,9 @@ package fxlock
 import (
 	"fmt"
 	"reflect"
+	"regexp"
+	"slices"
+	"strings"
 
 	"go.uber.org/fx"
 
@@ -30,15 +33,45 @@ func (s *settings) provideReach(site uintptr) any {
 }
 
 // Validate is fx.ValidateApp that also reaches every lock and every [Body] which
-// nobody takes, and that logs nothing unless opts say so. Call it in a test of the
+// nobody takes, whose error says what may have been meant by a name or a type of ours that
+// is missing, and that logs nothing unless opts say so. Call it in a test of the
 // application: it builds nothing.
 func Validate(opts ...fx.Option) error {
 	type all struct {
 		fx.In
 		Reached []reach `group:"fxlock:reach"`
 	}
-	if err := fx.ValidateApp(fx.NopLogger, fx.Options(opts...), fx.Invoke(func(all) {})); err != nil {
-		return fmt.Errorf("fxlock.Validate: %w", err)
+	app := fx.Options(opts...)
+	if err := fx.ValidateApp(fx.NopLogger, app, fx.Invoke(func(all) {})); err != nil {
+		return fmt.Errorf("fxlock.Validate: %w%s", err, hint(err.Error(), app))
 	}
 	return nil
+}
+
+// How fx prints what is missing, and an option that has the rule of a lock's name.
+var (
+	missingType = regexp.MustCompile(`missing type.*?(\*fxlock\.(?:Lock|Leadership|Scope)|lockfx\.(?:Token|Holder))(?:\[name="([^"]*)"\])?`)
+	lockOfName  = regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta(nameRule("NAME")), "NAME", "(.*?)"))
+)
+
+// hint says what may have been meant by a type of ours that is missing in app.
+func hint(message string, app fx.Option) string {
+	missing := missingType.FindStringSubmatch(message)
+	var names []string
+	for _, lock := range lockOfName.FindAllStringSubmatch(app.String(), -1) {
+		names = append(names, lock[1])
+	}
+	switch {
+	case missing == nil:
+		return ""
+	case !strings.HasPrefix(missing[1], "*fxlock.L"):
+		return fmt.Sprintf("; a run alone binds %s: add the constructor to fxlock.PerRun", missing[1])
+	case len(names) == 0:
+		return "; no fxlock.Module is among the options"
+	case missing[2] != "" && !slices.Contains(names, missing[2]):
+		return fmt.Sprintf("; the name %q is unknown%s", missing[2], didYouMean(missing[2], names))
+	case missing[1] == "*fxlock.Leadership":
+		return "; fxlock.Lead provides it"
+	}
+	return fmt.Sprintf("; every lock is fxlock.Named(): inject it by name, such as name:%q", names[0])
 }
