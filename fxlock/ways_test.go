@@ -125,6 +125,21 @@ func TestValuesAreZeroWhenTheBodyDidNotRun(t *testing.T) {
 	}
 }
 
+// What the body returned beside its error, or beside a failed release, is its value.
+func TestValuesAreTheBodysWhateverTheError(t *testing.T) {
+	store := newSpyStore(new(journal))
+	lock := newLock(t, store)
+	v, err := fxlock.RunValue[int](t.Context(), lock, func() (int, error) { return 7, errBody })
+	wantIs(t, err, errBody)
+	store.release = func() (bool, error) { return false, errWhy }
+	_, _ = store.Break(t.Context(), key)
+	w, err := fxlock.DoValue(t.Context(), lock, func(context.Context, lockfx.Holder) (int, error) { return 8, nil })
+	wantIs(t, err, errWhy)
+	if v != 7 || w != 8 {
+		t.Errorf("values %d and %d, want those of the bodies", v, w)
+	}
+}
+
 // inTheWay holds the key for somebody else.
 func inTheWay(t *testing.T, store lockfx.Store) {
 	t.Helper()
