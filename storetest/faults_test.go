@@ -1,554 +1,85 @@
 package storetest_test
 
-// faults are known bugs of lock stores, and the promises that each breaks.
-var faults = map[string][]string{
-	"an expired lease is only removed by the first call": {
-		"clocks/client-ahead-changes-nothing",
-		"clocks/client-behind-changes-nothing",
-		"contexts/dead-before-renew",
-		"expiry/a-refused-caller-prolongs-nothing",
-		"expiry/each-acquisition-has-its-own-ttl",
-		"expiry/expired-lease-is-taken-in-one-call",
-		"expiry/held-for-ten-leases-then-frees",
-		"handles/a-crashed-holder-frees-the-key",
-		"inspect/changes-nothing",
-		"release/after-expiry-harms-nobody",
-		"release/late-release-leaves-the-next-holder",
-		"renew/does-not-add-up",
-		"renew/foreign-token-changes-nothing",
-		"renew/refuses-after-takeover",
-		"renew/refuses-an-expired-lease",
-		"renew/sets-the-time-left",
-		"tokens/rise-across-expiry",
-		"ttl/takes-its-resolution",
-	},
-	"the clock of the client decides": {
-		"clocks/client-ahead-changes-nothing",
-		"clocks/client-behind-changes-nothing",
-	},
-	"the empty key is taken": {
-		"break/refuses-a-bad-key",
-		"inspect/refuses-a-bad-key",
-		"keys/refuses-empty",
-		"many/answers-in-order",
-		"watch/refuses-a-bad-key",
-	},
-	"long keys are cut off": {
-		"keys/long-ones-are-exact",
-		"keys/refuses-513-bytes",
-	},
-	"keys are folded by case": {
-		"keys/are-exact",
-	},
-	"keys are a prefix match": {
-		"keys/are-exact",
-	},
-	"a dead context is not looked at": {
-		"contexts/dead-before-acquire",
-		"contexts/dead-before-release",
-		"contexts/dead-before-renew",
-		"watch/dead-context",
-	},
-	"the ttl is cut down to milliseconds": {
-		"many/answers-in-order",
-		"ttl/refuses-below-resolution",
-		"ttl/refuses-negative",
-		"ttl/refuses-zero",
-	},
-	"an outage is a refusal": {
-		"outages/acquire-is-an-error",
-	},
-	"the label is the owner": {
-		"exclusion/every-acquisition-is-its-own-owner",
-	},
-	"a refusal prolongs the lease": {
-		"expiry/a-refused-caller-prolongs-nothing",
-		"expiry/time-left-shrinks",
-		"inspect/changes-nothing",
-		"outages/release-is-an-error",
-		"ttl/long-leases-stay",
-	},
-	"contention is an error": {
-		"clocks/client-ahead-changes-nothing",
-		"clocks/client-behind-changes-nothing",
-		"contexts/dead-before-release",
-		"exclusion/acquire-never-waits",
-		"exclusion/every-acquisition-is-its-own-owner",
-		"exclusion/keys-are-independent",
-		"exclusion/never-two-at-once",
-		"exclusion/one-winner",
-		"exclusion/refusal-carries-no-token",
-		"exclusion/refusal-names-the-holder",
-		"exclusion/refusal-tells-the-time-left",
-		"exclusion/refuses-a-held-key",
-		"expiry/a-refused-caller-prolongs-nothing",
-		"expiry/held-for-ten-leases-then-frees",
-		"expiry/time-left-shrinks",
-		"expiry/unexpired-lease-is-kept",
-		"handles/a-crashed-holder-keeps-its-ttl",
-		"handles/closing-leaves-leases-alone",
-		"handles/exclude-each-other",
-		"handles/one-winner",
-		"inspect/changes-nothing",
-		"keys/any-utf8-works",
-		"keys/are-exact",
-		"keys/long-ones-are-exact",
-		"outages/contention-is-no-error",
-		"outages/held-key-is-refused-afterwards",
-		"outages/release-is-an-error",
-		"release/foreign-token-frees-nothing",
-		"release/late-release-leaves-the-next-holder",
-		"release/minds-the-key",
-		"renew/extends-the-lease",
-		"renew/foreign-token-changes-nothing",
-		"tokens/rise-under-contention",
-		"ttl/long-leases-stay",
-		"ttl/odd-fractions-are-no-less",
-		"ttl/refuses-below-resolution",
-		"ttl/refuses-negative",
-		"ttl/refuses-zero",
-		"watch/no-wake-up-is-missed",
-	},
-	"a refusal carries the holder's token": {
-		"exclusion/refusal-carries-no-token",
-	},
-	"tokens do not outlive the data": {
-		"tokens/rise-across-loss-of-data",
-		"tokens/rise-while-a-lease-is-lost-with-the-data",
-	},
-	"a lost reply leaves a lease": {
-		"contexts/lost-reply-leaves-nothing",
-	},
-	"a renewal in an outage is false": {
-		"outages/renew-is-an-error",
-	},
-	"a renewal does not look at the token": {
-		"break/the-broken-holder-is-refused",
-		"many/answers-in-order",
-		"renew/foreign-token-changes-nothing",
-		"renew/refuses-a-foreign-token",
-		"renew/refuses-after-takeover",
-	},
-	"a renewal does not look at the expiry": {
-		"renew/refuses-an-expired-lease",
-	},
-	"a renewal creates": {
-		"break/the-broken-holder-is-refused",
-		"many/answers-in-order",
-		"renew/never-creates",
-	},
-	"a foreign renewal prolongs, and says no": {
-		"renew/foreign-token-changes-nothing",
-		"renew/refuses-an-expired-lease",
-	},
-	"renewals add up": {
-		"clocks/client-ahead-changes-nothing",
-		"clocks/client-behind-changes-nothing",
-		"expiry/held-for-ten-leases-then-frees",
-		"renew/does-not-add-up",
-		"renew/sets-the-time-left",
-	},
-	"a renewal drops the ttl": {
-		"clocks/client-ahead-changes-nothing",
-		"clocks/client-behind-changes-nothing",
-		"expiry/held-for-ten-leases-then-frees",
-		"renew/does-not-add-up",
-		"renew/sets-the-time-left",
-	},
-	"a renewal never shortens": {
-		"renew/sets-the-time-left",
-	},
-	"a release does not look at the token": {
-		"break/the-broken-holder-is-refused",
-		"release/foreign-token-frees-nothing",
-		"release/late-release-leaves-the-next-holder",
-	},
-	"a release is always true": {
-		"break/the-broken-holder-is-refused",
-		"release/foreign-token-frees-nothing",
-		"release/happens-once",
-		"release/late-release-leaves-the-next-holder",
-		"release/unknown-key-is-false",
-	},
-	"a release deletes the last token": {
-		"clocks/client-ahead-changes-nothing",
-		"clocks/client-behind-changes-nothing",
-		"tokens/rise-across-handles",
-		"tokens/rise-across-loss-of-data",
-		"tokens/rise-across-release",
-		"tokens/rise-across-restart",
-		"tokens/rise-under-contention",
-		"tokens/rise-while-a-lease-is-lost-with-the-data",
-	},
-	"nobody is woken": {
-		"break/wakes",
-		"watch/a-free-key-can-be-watched",
-		"watch/each-hold-wakes-again",
-		"watch/every-waiter-is-woken",
-		"watch/no-wake-up-is-missed",
-		"watch/other-handles-wake",
-		"watch/other-keys-are-watched-apart",
-		"watch/outlives-its-call",
-		"watch/release-wakes",
-		"watch/signals-do-not-pile-up",
-		"watch/stop-is-idempotent",
-	},
-	"one waiter is woken": {
-		"watch/every-waiter-is-woken",
-	},
-	"a watch ends with the context of its call": {
-		"watch/outlives-its-call",
-	},
-	"signals need a reader": {
-		"break/wakes",
-		"watch/a-free-key-can-be-watched",
-		"watch/each-hold-wakes-again",
-		"watch/every-waiter-is-woken",
-		"watch/no-wake-up-is-missed",
-		"watch/other-handles-wake",
-		"watch/other-keys-are-watched-apart",
-		"watch/outlives-its-call",
-		"watch/release-wakes",
-		"watch/signals-do-not-pile-up",
-		"watch/stop-is-idempotent",
-	},
-	"inspection shows expired leases": {
-		"inspect/free-key-is-zero",
-	},
-	"a break gives the same token again": {
-		"break/frees-and-the-token-rises",
-		"break/the-broken-holder-is-refused",
-		"tokens/rise-across-loss-of-data",
-		"tokens/rise-while-a-lease-is-lost-with-the-data",
-	},
-	"all keys are one": {
-		"exclusion/keys-are-independent",
-		"keys/are-exact",
-		"keys/long-ones-are-exact",
-		"many/answers-in-order",
-		"many/extends-the-leases",
-		"release/minds-the-key",
-		"renew/minds-the-key",
-		"renew/never-creates",
-	},
-	"some keys are refused": {
-		"keys/any-utf8-works",
-		"keys/are-exact",
-	},
-	"odd bytes are taken": {
-		"keys/refuses-invalid-utf8",
-		"keys/refuses-nul",
-	},
-	"nothing is granted": {
-		"break/free-key-is-false",
-		"break/frees-and-the-token-rises",
-		"break/the-broken-holder-is-refused",
-		"break/wakes",
-		"clocks/client-ahead-changes-nothing",
-		"clocks/client-behind-changes-nothing",
-		"contexts/cancelled-during-acquire-leaves-nothing",
-		"contexts/dead-before-acquire",
-		"contexts/dead-before-release",
-		"contexts/dead-before-renew",
-		"contexts/lost-reply-leaves-nothing",
-		"exclusion/acquire-never-waits",
-		"exclusion/every-acquisition-is-its-own-owner",
-		"exclusion/grants-a-free-key",
-		"exclusion/keys-are-independent",
-		"exclusion/never-two-at-once",
-		"exclusion/one-winner",
-		"exclusion/refusal-carries-no-token",
-		"exclusion/refusal-names-the-holder",
-		"exclusion/refusal-tells-the-time-left",
-		"exclusion/refuses-a-held-key",
-		"expiry/a-refused-caller-prolongs-nothing",
-		"expiry/each-acquisition-has-its-own-ttl",
-		"expiry/expired-lease-is-taken-in-one-call",
-		"expiry/held-for-ten-leases-then-frees",
-		"expiry/time-left-shrinks",
-		"expiry/unexpired-lease-is-kept",
-		"handles/a-crashed-holder-frees-the-key",
-		"handles/closing-leaves-leases-alone",
-		"handles/exclude-each-other",
-		"handles/one-winner",
-		"handles/the-token-is-the-owner",
-		"inspect/changes-nothing",
-		"inspect/free-key-is-zero",
-		"inspect/shows-the-lease",
-		"keys/any-utf8-works",
-		"keys/are-exact",
-		"keys/long-ones-are-exact",
-		"many/answers-in-order",
-		"many/extends-the-leases",
-		"outages/acquire-is-an-error",
-		"outages/contention-is-no-error",
-		"outages/held-key-is-refused-afterwards",
-		"outages/release-is-an-error",
-		"outages/renew-is-an-error",
-		"release/after-expiry-harms-nobody",
-		"release/foreign-token-frees-nothing",
-		"release/frees-the-key",
-		"release/happens-once",
-		"release/late-release-leaves-the-next-holder",
-		"release/minds-the-key",
-		"release/unknown-key-is-false",
-		"renew/does-not-add-up",
-		"renew/extends-the-lease",
-		"renew/foreign-token-changes-nothing",
-		"renew/minds-the-key",
-		"renew/never-creates",
-		"renew/refuses-a-foreign-token",
-		"renew/refuses-after-takeover",
-		"renew/refuses-an-expired-lease",
-		"renew/sets-the-time-left",
-		"tokens/rise-across-expiry",
-		"tokens/rise-across-handles",
-		"tokens/rise-across-loss-of-data",
-		"tokens/rise-across-release",
-		"tokens/rise-across-restart",
-		"tokens/rise-while-a-lease-is-lost-with-the-data",
-		"tokens/stay-across-renewal",
-		"ttl/long-leases-stay",
-		"ttl/odd-fractions-are-no-less",
-		"ttl/refuses-below-resolution",
-		"ttl/refuses-negative",
-		"ttl/refuses-zero",
-		"ttl/takes-its-resolution",
-		"watch/a-free-key-can-be-watched",
-		"watch/each-hold-wakes-again",
-		"watch/every-waiter-is-woken",
-		"watch/no-wake-up-is-missed",
-		"watch/other-handles-wake",
-		"watch/other-keys-are-watched-apart",
-		"watch/outlives-its-call",
-		"watch/release-wakes",
-		"watch/signals-do-not-pile-up",
-		"watch/stop-is-idempotent",
-	},
-	"everything is granted": {
-		"clocks/client-ahead-changes-nothing",
-		"clocks/client-behind-changes-nothing",
-		"contexts/dead-before-release",
-		"exclusion/acquire-never-waits",
-		"exclusion/every-acquisition-is-its-own-owner",
-		"exclusion/keys-are-independent",
-		"exclusion/never-two-at-once",
-		"exclusion/one-winner",
-		"exclusion/refusal-carries-no-token",
-		"exclusion/refusal-names-the-holder",
-		"exclusion/refusal-tells-the-time-left",
-		"exclusion/refuses-a-held-key",
-		"expiry/a-refused-caller-prolongs-nothing",
-		"expiry/held-for-ten-leases-then-frees",
-		"expiry/time-left-shrinks",
-		"expiry/unexpired-lease-is-kept",
-		"handles/a-crashed-holder-keeps-its-ttl",
-		"handles/closing-leaves-leases-alone",
-		"handles/exclude-each-other",
-		"handles/one-winner",
-		"inspect/changes-nothing",
-		"keys/any-utf8-works",
-		"keys/are-exact",
-		"keys/long-ones-are-exact",
-		"outages/contention-is-no-error",
-		"outages/held-key-is-refused-afterwards",
-		"release/foreign-token-frees-nothing",
-		"release/late-release-leaves-the-next-holder",
-		"release/minds-the-key",
-		"renew/extends-the-lease",
-		"renew/foreign-token-changes-nothing",
-		"ttl/long-leases-stay",
-		"ttl/odd-fractions-are-no-less",
-		"ttl/refuses-below-resolution",
-		"ttl/refuses-negative",
-		"ttl/refuses-zero",
-		"watch/no-wake-up-is-missed",
-	},
-	"two may hold": {
-		"clocks/client-ahead-changes-nothing",
-		"clocks/client-behind-changes-nothing",
-		"contexts/dead-before-release",
-		"exclusion/acquire-never-waits",
-		"exclusion/every-acquisition-is-its-own-owner",
-		"exclusion/keys-are-independent",
-		"exclusion/never-two-at-once",
-		"exclusion/one-winner",
-		"exclusion/refusal-carries-no-token",
-		"exclusion/refusal-names-the-holder",
-		"exclusion/refusal-tells-the-time-left",
-		"exclusion/refuses-a-held-key",
-		"expiry/a-refused-caller-prolongs-nothing",
-		"expiry/held-for-ten-leases-then-frees",
-		"expiry/time-left-shrinks",
-		"expiry/unexpired-lease-is-kept",
-		"handles/a-crashed-holder-keeps-its-ttl",
-		"handles/closing-leaves-leases-alone",
-		"handles/exclude-each-other",
-		"handles/one-winner",
-		"inspect/changes-nothing",
-		"keys/any-utf8-works",
-		"keys/are-exact",
-		"keys/long-ones-are-exact",
-		"outages/contention-is-no-error",
-		"outages/held-key-is-refused-afterwards",
-		"release/foreign-token-frees-nothing",
-		"release/late-release-leaves-the-next-holder",
-		"release/minds-the-key",
-		"renew/extends-the-lease",
-		"renew/foreign-token-changes-nothing",
-		"ttl/long-leases-stay",
-		"ttl/odd-fractions-are-no-less",
-		"ttl/refuses-below-resolution",
-		"ttl/refuses-negative",
-		"ttl/refuses-zero",
-		"watch/no-wake-up-is-missed",
-	},
-	"acquire waits for the lease to end": {
-		"clocks/client-ahead-changes-nothing",
-		"clocks/client-behind-changes-nothing",
-		"contexts/dead-before-release",
-		"exclusion/acquire-never-waits",
-		"exclusion/every-acquisition-is-its-own-owner",
-		"exclusion/keys-are-independent",
-		"exclusion/never-two-at-once",
-		"exclusion/one-winner",
-		"exclusion/refusal-carries-no-token",
-		"exclusion/refusal-names-the-holder",
-		"exclusion/refusal-tells-the-time-left",
-		"exclusion/refuses-a-held-key",
-		"expiry/a-refused-caller-prolongs-nothing",
-		"expiry/held-for-ten-leases-then-frees",
-		"expiry/time-left-shrinks",
-		"expiry/unexpired-lease-is-kept",
-		"handles/a-crashed-holder-keeps-its-ttl",
-		"handles/closing-leaves-leases-alone",
-		"handles/exclude-each-other",
-		"handles/one-winner",
-		"inspect/changes-nothing",
-		"keys/any-utf8-works",
-		"keys/are-exact",
-		"keys/long-ones-are-exact",
-		"outages/contention-is-no-error",
-		"outages/held-key-is-refused-afterwards",
-		"release/foreign-token-frees-nothing",
-		"release/late-release-leaves-the-next-holder",
-		"release/minds-the-key",
-		"renew/extends-the-lease",
-		"renew/foreign-token-changes-nothing",
-		"ttl/long-leases-stay",
-		"ttl/odd-fractions-are-no-less",
-		"ttl/refuses-below-resolution",
-		"ttl/refuses-negative",
-		"ttl/refuses-zero",
-		"watch/no-wake-up-is-missed",
-	},
-	"a refusal names the first holder for ever": {
-		"exclusion/refusal-names-the-holder",
-	},
-	"a refusal tells no time": {
-		"exclusion/refusal-tells-the-time-left",
-	},
-	"a refusal tells the whole ttl": {
-		"expiry/time-left-shrinks",
-		"ttl/long-leases-stay",
-	},
-	"the first ttl of a key is kept": {
-		"expiry/each-acquisition-has-its-own-ttl",
-		"renew/foreign-token-changes-nothing",
-	},
-	"leases last half as long": {
-		"clocks/client-ahead-changes-nothing",
-		"clocks/client-behind-changes-nothing",
-		"expiry/a-refused-caller-prolongs-nothing",
-		"expiry/time-left-shrinks",
-		"expiry/unexpired-lease-is-kept",
-		"inspect/changes-nothing",
-		"renew/extends-the-lease",
-		"ttl/long-leases-stay",
-		"ttl/odd-fractions-are-no-less",
-	},
-	"a renewal raises the token": {
-		"expiry/held-for-ten-leases-then-frees",
-		"handles/closing-leaves-leases-alone",
-		"handles/the-token-is-the-owner",
-		"keys/any-utf8-works",
-		"many/extends-the-leases",
-		"renew/does-not-add-up",
-		"renew/extends-the-lease",
-		"tokens/stay-across-renewal",
-	},
-	"nothing is renewed": {
-		"expiry/held-for-ten-leases-then-frees",
-		"many/extends-the-leases",
-		"renew/extends-the-lease",
-		"renew/sets-the-time-left",
-	},
-	"a release frees nothing": {
-		"break/free-key-is-false",
-		"clocks/client-ahead-changes-nothing",
-		"clocks/client-behind-changes-nothing",
-		"contexts/cancelled-during-acquire-leaves-nothing",
-		"exclusion/one-winner",
-		"exclusion/refusal-names-the-holder",
-		"expiry/each-acquisition-has-its-own-ttl",
-		"handles/exclude-each-other",
-		"handles/one-winner",
-		"handles/the-token-is-the-owner",
-		"inspect/free-key-is-zero",
-		"release/frees-the-key",
-		"release/happens-once",
-		"renew/never-creates",
-		"tokens/rise-across-handles",
-		"tokens/rise-across-loss-of-data",
-		"tokens/rise-across-release",
-		"tokens/rise-across-restart",
-		"watch/a-free-key-can-be-watched",
-		"watch/each-hold-wakes-again",
-		"watch/every-waiter-is-woken",
-		"watch/no-wake-up-is-missed",
-		"watch/other-handles-wake",
-		"watch/other-keys-are-watched-apart",
-		"watch/outlives-its-call",
-		"watch/release-wakes",
-		"watch/signals-do-not-pile-up",
-		"watch/stop-is-idempotent",
-	},
-	"stopping one watch stops all": {
-		"watch/stop-is-idempotent",
-	},
-	"a watch wakes once": {
-		"watch/each-hold-wakes-again",
-	},
-	"inspection prolongs": {
-		"inspect/changes-nothing",
-		"inspect/shows-the-lease",
-	},
-	"inspection shows the key as the label": {
-		"inspect/shows-the-lease",
-	},
-	"a break is always true": {
-		"break/free-key-is-false",
-		"break/wakes",
-	},
-	"a release in an outage is true": {
-		"outages/release-is-an-error",
-	},
-	"each handle is a world of its own": {
-		"handles/exclude-each-other",
-		"handles/one-winner",
-		"handles/the-token-is-the-owner",
-		"tokens/rise-across-handles",
-		"watch/other-handles-wake",
-	},
-	"a restart starts tokens again": {
-		"tokens/rise-across-restart",
-	},
-	"many renewals answer in another order": {
-		"many/answers-in-order",
-	},
-	"many renewals of none answer one": {"many/of-none"},
+import (
+	_ "embed"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
 
-	"many renewals extend nothing": {"many/extends-the-leases"},
-	"closing frees the leases":     {"handles/closing-leaves-leases-alone"},
-	"a waiver is misspelt":         {"harness/waivers-name-promises"},
+	"github.com/lockfx/lockfx/storetest"
+)
+
+var update = flag.Bool("update", false, "write down which promises each fault breaks, to be looked through")
+
+// faultsText is known bugs of lock stores, each with the promises that it breaks.
+//
+//go:embed testdata/faults.txt
+var faultsText string
+
+var faults = parseFaults(faultsText)
+
+func parseFaults(text string) map[string][]string {
+	byName := map[string][]string{}
+	for block := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+		lines := strings.Split(block, "\n\t")
+		byName[lines[0]] = lines[1:]
+	}
+	return byName
+}
+
+func formatFaults(byName map[string][]string) string {
+	var b strings.Builder
+	for _, fault := range slices.Sorted(maps.Keys(byName)) {
+		fmt.Fprintf(&b, "%s\n\t%s\n\n", fault, strings.Join(byName[fault], "\n\t"))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func TestEachFaultBreaksExactlyItsPromises(t *testing.T) {
+	seen := map[string][]string{}
+	for fault, want := range faults {
+		t.Run(fault, func(t *testing.T) {
+			broken := storetest.Check(t.Context(), harness(t, fault))
+			seen[fault] = slices.Sorted(maps.Keys(broken))
+			for _, name := range seen[fault] {
+				if !slices.Contains(want, name) && !racy(name) {
+					t.Errorf("also breaks %s: %v", name, broken[name])
+				}
+			}
+			for _, name := range want {
+				if broken[name] == nil && !racy(name) {
+					t.Errorf("does not break %s", name)
+				}
+			}
+		})
+	}
+	if *update {
+		for fault, names := range seen {
+			lucky := slices.DeleteFunc(slices.Clone(faults[fault]), func(name string) bool { return !racy(name) })
+			names = append(names, lucky...)
+			slices.Sort(names)
+			seen[fault] = slices.Compact(names)
+		}
+		if err := os.WriteFile("testdata/faults.txt", []byte(formatFaults(seen)), 0o644); err != nil { //nolint:gosec // a source
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestEveryCaseCanFail(t *testing.T) {
+	failed := map[string]bool{}
+	for _, names := range faults {
+		for _, name := range names {
+			failed[name] = true
+		}
+	}
+	for _, p := range storetest.Promises() {
+		if !failed[p.Name] {
+			t.Errorf("no planted fault breaks %s (%s)", p.Name, p.Text)
+		}
+	}
 }

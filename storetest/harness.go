@@ -40,6 +40,14 @@ type Harness struct {
 	Partition func() (heal func(), err error)
 	// LoseReplies lets requests through and loses the answers until heal is called.
 	LoseReplies func() (heal func(), err error)
+	// Hold keeps back the next request that the store sends, whichever it is, until
+	// deliver is called: it then arrives late, though its caller may have given up or its
+	// client may have sent it again. What the store sends after it passes meanwhile, if
+	// need be on a new connection. deliver returns when the engine has dealt with the
+	// late request, or at once if none was kept back; nobody needs its answer. Before the
+	// kit calls Hold it has used the store, so that there is a connection and the next
+	// thing on it is a request.
+	Hold func() (deliver func(), err error)
 	// SkewClientClock sets the clock of this side off by d for a handle that it opens.
 	SkewClientClock func(d time.Duration) (lockfx.Store, error)
 	// Crash acquires key in another process and kills that process while it holds

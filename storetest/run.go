@@ -25,7 +25,7 @@ type Promise struct {
 func Promises() []Promise {
 	var all []Promise
 	for _, family := range [][]Promise{
-		exclusion, expiry, tokens, renewal, release, contexts, keys, ttls, outages, clocks,
+		exclusion, expiry, tokens, renewal, release, contexts, late, keys, ttls, outages, clocks,
 		watching, inspecting, breaking, manyRenewals, handles,
 	} {
 		all = append(all, family...)

@@ -138,6 +138,7 @@ func (e *engine) harness() (*storetest.Harness, error) {
 		LoseData:    func() (lockfx.Store, error) { return e.after(e.lose) },
 		Partition:   func() (func(), error) { return e.proxy.Inflict(proxy.BlackHole), nil },
 		LoseReplies: func() (func(), error) { return e.proxy.Inflict(proxy.LoseReplies), nil },
+		Hold:        func() (func(), error) { return e.proxy.HoldNext(), nil },
 		// The store sends no instant of its own to the server and compares none with
 		// it: TestNoStatementCarriesTheClientsClock. So a clock that is off is like any.
 		SkewClientClock: func(time.Duration) (lockfx.Store, error) { return e.open() },

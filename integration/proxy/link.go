@@ -14,6 +14,7 @@ type link struct {
 	once             sync.Once
 
 	gate chan struct{} // nil, or closed when what is held may pass; guarded by proxy.mu
+	held *arrest       // of a request that began on this link; guarded by proxy.mu
 	lost bool          // something was swallowed; guarded by proxy.mu
 }
 
@@ -32,6 +33,18 @@ func (l *link) forward() {
 	wg.Go(func() { l.carry(l.client, l.upstream, true) })
 	wg.Wait()
 	l.cut()
+	l.proxy.mu.Lock()
+	defer l.proxy.mu.Unlock()
+	l.answered()
+}
+
+// answered notes that the target has dealt with the request that was held. l.proxy.mu
+// is held.
+func (l *link) answered() {
+	if l.held != nil {
+		close(l.held.answered)
+		l.held = nil
+	}
 }
 
 // carry copies from one side to the other. The end of the one becomes the end of
@@ -40,7 +53,7 @@ func (l *link) carry(to, from net.Conn, replies bool) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)
-		swallowed, passes := l.await(replies)
+		swallowed, passes := l.await(replies, n > 0)
 		if !passes {
 			return
 		}
@@ -68,8 +81,11 @@ func (l *link) end(to net.Conn, replies bool) {
 
 // await waits for the gate and the delay, and reports whether what was read is to
 // be swallowed; passes is false when the link was cut meanwhile.
-func (l *link) await(replies bool) (swallowed, passes bool) {
+func (l *link) await(replies, something bool) (swallowed, passes bool) {
 	l.proxy.mu.Lock()
+	if a := l.proxy.next; a != nil && something && !replies {
+		l.proxy.next, l.gate, l.held = nil, a.gate, a
+	}
 	gate, delay := l.gate, l.proxy.delay
 	l.proxy.mu.Unlock()
 	if gate != nil {
@@ -90,6 +106,9 @@ func (l *link) await(replies bool) (swallowed, passes bool) {
 	}
 	l.proxy.mu.Lock()
 	defer l.proxy.mu.Unlock()
+	if replies && something {
+		l.answered()
+	}
 	swallowed = l.proxy.fault == BlackHole || l.proxy.fault == LoseReplies && replies
 	l.lost = l.lost || swallowed
 	return swallowed, true

@@ -26,8 +26,15 @@ type Proxy struct {
 	target string
 	fault  Fault
 	delay  time.Duration
+	next   *arrest // of the next request, until one is kept back
 	links  map[*link]struct{}
 	closed bool
+}
+
+// arrest keeps one request back.
+type arrest struct {
+	gate     chan struct{} // closed when the request may pass
+	answered chan struct{} // closed when the target has answered it, or its link has ended
 }
 
 // New starts a proxy to target on a random port of the loopback interface.
@@ -88,6 +95,30 @@ func (p *Proxy) Hold() (let func()) {
 		l.gate = gate
 	}
 	return sync.OnceFunc(func() { close(gate) })
+}
+
+// HoldNext keeps back the next thing that any client sends, and whatever follows it on
+// its connection, until deliver is called; it then arrives late, also if its client has
+// closed the connection meanwhile. Other connections, present and later ones, carry on.
+// deliver returns when the target has answered, or ended the connection; if nothing was
+// kept back, at once.
+func (p *Proxy) HoldNext() (deliver func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a := &arrest{gate: make(chan struct{}), answered: make(chan struct{})}
+	p.next = a
+	return sync.OnceFunc(func() {
+		p.mu.Lock()
+		idle := p.next == a
+		if idle {
+			p.next = nil
+		}
+		p.mu.Unlock()
+		if !idle {
+			close(a.gate)
+			<-a.answered
+		}
+	})
 }
 
 // Connections returns how many connections are open.

@@ -181,6 +181,39 @@ func TestHoldDeliversLateAndOnce(t *testing.T) {
 	}
 }
 
+func TestHoldNextDelaysOneRequest(t *testing.T) {
+	p, heard := start(t)
+	held, other := dial(t, p), dial(t, p)
+	held.say("before")
+	held.hears("before")
+	<-heard
+	deliver := p.HoldNext()
+	held.say("late")
+	held.hearsNothing()
+	_ = held.Close()
+	other.say("present connection")
+	other.hears("present connection")
+	<-heard
+	fresh := dial(t, p)
+	fresh.say("fresh connection")
+	fresh.hears("fresh connection")
+	if got := <-heard; got != "fresh connection" {
+		t.Errorf("the target heard %q before it was delivered", got)
+	}
+	deliver()
+	if len(heard) != 1 || <-heard != "late" {
+		t.Error("the target had not heard what was held when deliver returned")
+	}
+}
+
+func TestHoldNextOfNothingEndsWithDeliver(t *testing.T) {
+	p, _ := start(t)
+	p.HoldNext()()
+	c := dial(t, p)
+	c.say("hello")
+	c.hears("hello")
+}
+
 func TestDelay(t *testing.T) {
 	p, _ := start(t)
 	c := dial(t, p)

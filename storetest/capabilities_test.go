@@ -1,0 +1,139 @@
+package storetest_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/lockfx/lockfx"
+)
+
+// begin checks the call and takes the mutex of the engine; unlock it if err is nil.
+func (h handle) begin(ctx context.Context, key string) (string, error) {
+	key, err := h.check(ctx, key)
+	if err == nil {
+		h.mu.Lock()
+	}
+	return key, err
+}
+
+// signal wakes the watchers of key. h.mu is held.
+func (h handle) signal(key string) {
+	if h.has("nobody is woken") {
+		return
+	}
+	for c, k := range h.watchers {
+		if k != key {
+			continue
+		}
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+		if h.has("a watch wakes once") {
+			delete(h.watchers, c)
+		}
+		if h.has("one waiter is woken") {
+			return
+		}
+	}
+}
+
+func (h handle) Watch(ctx context.Context, key string) (<-chan struct{}, func(), error) {
+	key, err := h.begin(ctx, key)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer h.mu.Unlock()
+	c := make(chan struct{}, 1)
+	if h.has("signals need a reader") {
+		c = make(chan struct{})
+	}
+	h.watchers[c] = key
+	if h.has("a watch ends with the context of its call") {
+		context.AfterFunc(ctx, func() {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			delete(h.watchers, c)
+			close(c)
+		})
+	}
+	return c, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.watchers, c)
+		if h.has("stopping one watch stops all") {
+			clear(h.watchers)
+		}
+	}, nil
+}
+
+func (h handle) Inspect(ctx context.Context, key string) (lockfx.Lease, error) {
+	key, err := h.begin(ctx, key)
+	if err != nil {
+		return lockfx.Lease{}, err
+	}
+	defer h.mu.Unlock()
+	r, ok := h.records[key]
+	if !ok || !h.now().Before(r.expires) && !h.has("inspection shows expired leases") {
+		return lockfx.Lease{}, nil
+	}
+	if h.has("inspection prolongs") {
+		r.expires = r.expires.Add(time.Second)
+		h.records[key] = r
+	}
+	if h.has("inspection shows the key as the label") {
+		r.label = key
+	}
+	return lockfx.Lease{Token: r.token, Label: r.label, TimeLeft: r.expires.Sub(h.now())}, nil
+}
+
+func (h handle) Break(ctx context.Context, key string) (bool, error) {
+	key, err := h.begin(ctx, key)
+	if err != nil {
+		return false, err
+	}
+	defer h.mu.Unlock()
+	r, ok := h.records[key]
+	if h.has("a break is always true") {
+		delete(h.records, key)
+		return true, nil
+	}
+	if !ok || !h.now().Before(r.expires) {
+		return false, nil
+	}
+	delete(h.records, key)
+	if h.has("a break gives the same token again") {
+		h.last[key] = r.token - 1
+	}
+	h.signal(key)
+	return true, nil
+}
+
+func (h handle) RenewMany(ctx context.Context, renewals []lockfx.Renewal) []lockfx.Result {
+	if len(renewals) == 0 && h.has("many renewals of none answer one") {
+		return make([]lockfx.Result, 1)
+	}
+	results := make([]lockfx.Result, len(renewals))
+	for i, r := range renewals {
+		if h.has("many renewals extend nothing") {
+			_, ok := h.leaseOf(r.Key, r.Token)
+			results[i] = lockfx.Result{OK: ok && r.TTL > 0, Err: errors.Join(lockfx.CheckKey(r.Key), lockfx.CheckTTL(r.TTL, 1))}
+			continue
+		}
+		results[i].OK, results[i].Err = h.Renew(ctx, r.Key, r.Token, r.TTL)
+	}
+	if h.has("many renewals answer in another order") {
+		slices.Reverse(results)
+	}
+	return results
+}
+
+// Close has nothing to end.
+func (h handle) Close(context.Context) error {
+	if h.has("closing frees the leases") {
+		clear(h.records)
+	}
+	return nil
+}
