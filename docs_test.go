@@ -190,3 +190,35 @@ func goCommand(t *testing.T, args ...string) (string, error) {
 	}
 	return string(out), err
 }
+
+// An id in the name of a test is explained in docs/cases.md, and each case has a test.
+func TestCases_AreExplainedAndShown(t *testing.T) {
+	row := regexp.MustCompile(`(?m)^\| ([A-Z]\d\d) \|`)
+	name := regexp.MustCompile(`(?m)^func Test\w*?_([A-Z]\d\d)_`)
+	explained, shown := map[string]bool{}, map[string]bool{}
+	for _, found := range row.FindAllStringSubmatch(documents(t)["docs/cases.md"], -1) {
+		explained[found[1]] = true
+	}
+	err := filepath.WalkDir(".", func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range name.FindAllSubmatch(text, -1) {
+			if id := string(found[1]); !explained[id] {
+				t.Errorf("%s: docs/cases.md does not explain %s", path, id)
+			} else {
+				shown[id] = true
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id := range explained {
+		if !shown[id] {
+			t.Errorf("docs/cases.md: no test shows %s", id)
+		}
+	}
+}
