@@ -54,12 +54,13 @@ var rule = []room{
 	{
 		dir:     "fxlock",
 		rooms:   []string{".", "internal/lifecycle", "internal/memstore", "internal/runscope", "internal/waiting", "fxlock/internal/..."},
-		modules: []string{uberFx, uberZap, mapstruct, levenshtein},
+		modules: []string{uberFx, uberZap},
 	},
+	{dir: "fxlock/internal/mapdecode", modules: []string{mapstruct, levenshtein}},
 	{
 		dir:     "fxlock/internal/...",
 		rooms:   []string{".", "internal/lifecycle", "internal/memstore", "internal/runscope", "fxlock/internal/..."},
-		modules: []string{uberFx, uberZap, mapstruct, levenshtein},
+		modules: []string{uberFx, uberZap},
 	},
 
 	{dir: "layered", rooms: []string{".", "layered/internal/..."}},
@@ -141,7 +142,7 @@ func TestViolationsAcceptEveryGoodArrow(t *testing.T) {
 		"internal/runscope":      {modulePath, uberDig, "reflect"},
 		"storetest":              {modulePath, "testing", "testing/synctest"},
 		"fxlock":                 {modulePath, modulePath + "/internal/lifecycle", modulePath + "/fxlock/internal/config", uberFx, uberFx + "/fxevent", uberZap + "/zapcore"},
-		"fxlock/internal/config": {modulePath, modulePath + "/fxlock/internal/hint", mapstruct},
+		"fxlock/internal/config": {modulePath, modulePath + "/fxlock/internal/hint", uberFx},
 		"layered/layeredfx":      {modulePath + "/layered", modulePath + "/fxlock", uberFx},
 		"pgstore":                {modulePath, "github.com/jackc/pgx/v5/pgxpool"},
 		"examples/fxapp":         {modulePath + "/fxlock", uberFx, "os/signal"},

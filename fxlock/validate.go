@@ -10,6 +10,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/lockfx/lockfx/fxlock/internal/annotated"
+	"github.com/lockfx/lockfx/fxlock/internal/mapdecode"
 )
 
 // reach is what [Validate] asks for: it stands for a lock and all its bodies.
@@ -69,7 +70,7 @@ func hint(message string, app fx.Option) string {
 	case len(names) == 0:
 		return "; no fxlock.Module is among the options"
 	case missing[2] != "" && !slices.Contains(names, missing[2]):
-		return fmt.Sprintf("; the name %q is unknown%s", missing[2], didYouMean(missing[2], names))
+		return fmt.Sprintf("; the name %q is unknown%s", missing[2], mapdecode.DidYouMean(missing[2], names))
 	case missing[1] == "*fxlock.Leadership":
 		return "; fxlock.Lead provides it"
 	}
