@@ -70,6 +70,7 @@ func (s *settings) provideLock() any {
 		storeField = p.add(storeType, s.store.tag(s.name))
 	}
 	loggerField := p.add(loggerType, `optional:"true"`)
+	namespaceField := p.add(reflect.TypeFor[namespace](), `optional:"true"`)
 	lifecycleField := p.add(reflect.TypeFor[fx.Lifecycle](), "")
 	sharedField := len(p.fields)
 	for _, k := range s.shared {
@@ -91,7 +92,11 @@ func (s *settings) provideLock() any {
 				return reflect.Value{}, fmt.Errorf("%s: %w: %s: the store must not be nil", s.moduleText(), lockfx.ErrConfig, s.store.text)
 			}
 		}
-		l, err := newLock(s, store, in.Field(loggerField).Interface().(*zap.Logger))
+		own, err := s.in(in.Field(namespaceField).Interface().(namespace))
+		if err != nil {
+			return reflect.Value{}, fmt.Errorf("%s: %w", s.moduleText(), err)
+		}
+		l, err := newLock(own, store, in.Field(loggerField).Interface().(*zap.Logger))
 		if err != nil {
 			return reflect.Value{}, err
 		}

@@ -94,7 +94,7 @@ func positive(name string, d time.Duration, set func(*settings)) Option {
 // WithKey sets the key in the store; the default is the name of the module.
 // [lockfx.CheckKey] has the rule. [New] requires it.
 func WithKey(key string) Option {
-	return option{call("WithKey", key), func(s *settings) { s.key = key }}
+	return option{call("WithKey", key), func(s *settings) { s.key, s.ownKey = key, true }}
 }
 
 // WithTTL sets the lease asked for, 1 ms or more; the default of a module is 30 s. A

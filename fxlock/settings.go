@@ -22,6 +22,7 @@ type settings struct {
 	name            string
 	module          bool // made by Module, not by New
 	key             string
+	ownKey          bool   // WithKey has set it
 	label           string // as given, or ""
 	ownLabel        string
 	ttl             time.Duration
