@@ -4,40 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"time"
 
 	"go.uber.org/fx"
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock/internal/annotated"
-	"github.com/lockfx/lockfx/internal/memstore"
 )
-
-// MemoryStore is a store inside this process: it excludes goroutines and
-// applications that share it, and nobody else. It is a [lockfx.Watcher],
-// [lockfx.Inspector] and [lockfx.Breaker]: in a test, Break(ctx, key) takes a lease away
-// from its holder. [NewMemoryStore] makes one.
-type MemoryStore = memstore.Store
-
-// MemoryStoreOption configures a [MemoryStore].
-type MemoryStoreOption = memstore.Option
-
-// NewMemoryStore returns an empty memory store.
-func NewMemoryStore(opts ...MemoryStoreOption) *MemoryStore { return memstore.New(opts...) }
-
-// MemoryStoreClock makes now the clock of a memory store, instead of time.Now. It
-// is called under the store's mutex: it must be quick and must not call the store.
-func MemoryStoreClock(now func() time.Time) MemoryStoreOption {
-	return memoryStoreOption{memstore.WithNow(now), "fxlock.MemoryStoreClock(" + orNil(now, "func") + ")"}
-}
-
-// memoryStoreOption prints itself as it is written here.
-type memoryStoreOption struct {
-	MemoryStoreOption
-	text string
-}
-
-func (o memoryStoreOption) String() string { return o.text }
 
 // storeChoice says where the store comes from. Exactly one of its ways is set.
 type storeChoice struct {
