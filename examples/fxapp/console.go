@@ -1,72 +1,83 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/lockfx/lockfx"
-	"github.com/lockfx/lockfx/examples/fxapp/nightly"
+	"github.com/lockfx/lockfx/fxlock"
 )
 
-// console prints what happens, for people: who, and what. It is safe for concurrent
-// use.
+// console prints what happens, for people: who, and what. It is safe for concurrent use.
 type console struct {
 	mu sync.Mutex // keeps lines whole
 	w  io.Writer
 }
 
-// title begins a chapter.
-func (c *console) title(text string) { c.print("\n" + text + "\n") }
-
-// say prints a line about who; of a text of several lines, each.
-func (c *console) say(who, format string, args ...any) {
-	for line := range strings.Lines(fmt.Sprintf(format, args...)) {
-		c.print(fmt.Sprintf("  %-10s %s\n", who, strings.TrimSuffix(line, "\n")))
-	}
-}
-
-func (c *console) print(text string) {
+func (c *console) print(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, _ = io.WriteString(c.w, text) // there is nobody else to tell
+	fmt.Fprintf(c.w, format+"\n", args...)
 }
 
-// observe returns an observer of the lock of who.
+func (c *console) title(format string, args ...any) { c.print("\n"+format, args...) }
+
+func (c *console) say(who, format string, args ...any) {
+	c.print("  %-10s "+format, append([]any{who}, args...)...)
+}
+
+// observe returns an observer that tells what becomes of the lock of who.
 func (c *console) observe(who string) func(lockfx.Event) {
 	return func(e lockfx.Event) {
 		switch e.Kind {
 		case lockfx.EventAcquired:
 			c.say(who, "holds the lease, with fencing token %d", e.Token)
 		case lockfx.EventRefused:
-			c.say(who, "is refused: %s holds the lease, for at most %v", e.HeldBy, round(e.RetryAfter))
+			c.say(who, "is refused: %s holds the lease, for at most %v", e.HeldBy, e.RetryAfter.Round(10*time.Millisecond))
 		case lockfx.EventLost:
 			c.say(who, "has lost its lease: %v", e.Reason)
 		case lockfx.EventReleased:
-			if e.Reason == lockfx.ReasonReleased && e.Err == nil {
-				c.say(who, "has released its lease, held for %v", round(e.HeldFor))
+			if e.Reason == lockfx.ReasonReleased {
+				c.say(who, "has released its lease, held for %v", e.HeldFor.Round(10*time.Millisecond))
 			}
-		case lockfx.EventDisposed:
-			c.say(who, "has disposed of its lock")
-		default:
-			c.say(who, "%s: %v", e.Kind, e.Err)
+		case lockfx.EventFailed:
+			c.say(who, "has no answer from the store: %v", e.Err)
 		}
 	}
 }
 
-// progress returns what prints how far who has read.
-func (c *console) progress(who string) nightly.Progress {
-	return func(lines, bytes, size int64) {
-		percent := min(100, 100*bytes/max(size, 1))
-		c.say(who, "reads the log %s %3d%%  %d lines", bar(percent), percent, lines)
+// leads returns a subscriber that tells what becomes of the campaign of who.
+func (c *console) leads(who string) func(fxlock.LeadershipEvent) {
+	return func(e fxlock.LeadershipEvent) {
+		switch e.Change {
+		case fxlock.Elected:
+			c.say(who, "LEADS, with fencing token %d", e.Token)
+		case fxlock.StandingBy, fxlock.TermEnded, fxlock.StoodDown:
+			c.say(who, "%v", e.Change)
+		}
 	}
 }
 
-func bar(percent int64) string {
-	full := int(percent / 5)
-	return "[" + strings.Repeat("#", full) + strings.Repeat(".", 20-full) + "]"
+// telling is a sink that tells what becomes of a write.
+type telling struct {
+	sink
+	who string
+	out *console
 }
 
-func round(d time.Duration) time.Duration { return d.Round(10 * time.Millisecond) }
+func (s telling) Write(ctx context.Context, fence lockfx.Token, text string) error {
+	err := s.sink.Write(ctx, fence, text)
+	switch {
+	case err == nil:
+		s.out.say(s.who, "has written the report with token %d", fence)
+	case errors.Is(err, lockfx.ErrStaleToken):
+		s.out.say(s.who, "IS REFUSED: %v", err)
+	default:
+		s.out.say(s.who, "has not written: %v", err)
+	}
+	return err
+}

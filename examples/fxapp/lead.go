@@ -1,157 +1,106 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"time"
 
-	"github.com/lockfx/lockfx/filestore"
+	"go.uber.org/fx"
+
+	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock"
 )
 
-// leading is a story of three processes that campaign for one lease in a directory.
-type leading struct {
-	world
-	members []*member
-	elected chan *member // each election, in order
+const beat = 500 * time.Millisecond // from one write of the leader to the next
+
+// newCandidate builds a replica that campaigns, and keeps the report up to date while it
+// leads. elected gets its name with each term, if it is not nil.
+func (w *world) newCandidate(name string, elected chan<- string) *replica {
+	return w.newReplica(name, fxlock.Lead(keepUpToDate), fx.Invoke(func(l *fxlock.Leadership) {
+		l.Subscribe(w.out.leads(name))
+		l.Subscribe(func(e fxlock.LeadershipEvent) {
+			if e.Change == fxlock.Elected && elected != nil {
+				elected <- name
+			}
+		})
+	}))
 }
 
-// leadTime is for how long a leader is left in peace.
-const leadTime = 1500 * time.Millisecond
-
-// tellLeading tells the story: the leader is killed, and its successor is stopped. When
-// ctx ends it stops all processes at once and, if all went well, returns errInterrupted.
-func tellLeading(ctx context.Context, w world, stderr io.Writer) error {
-	dir := filepath.Dir(w.reportFile)
-	locks := filepath.Join(dir, "locks")
-	store, err := filestore.New(locks)
-	if err != nil {
-		return err
-	}
-	w.store = store
-	s := &leading{world: w, elected: make(chan *member, 100)}
-	s.out.title(fmt.Sprintf("Three processes, one leader. Its lease, in %s, lasts %v", locks, leadTTL))
-	err = s.tell(ctx, []string{"-lead", "-store", "dir:" + locks, "-out", dir}, stderr)
-	switch {
-	case ctx.Err() != nil:
-		s.out.title("Interrupted: everything stops")
-		err = errInterrupted
-	case err != nil:
-		s.out.title("A fault: everything stops")
-	default:
-		s.out.title("3. The last one stops")
-	}
-	return join(err, s.stopAll(), s.tellLease(), closeStore(store))
-}
-
-func (s *leading) tell(ctx context.Context, args []string, stderr io.Writer) error {
-	program, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	for range 3 {
-		m, err := startMember(program, args, s.out, stderr, s.hear)
-		if err != nil {
+// keepUpToDate is the work of the leader, until its term ends. The sink refuses one whose
+// successor has written.
+func keepUpToDate(ctx context.Context, fence lockfx.Token, to sink) error {
+	for n := 1; ; n++ {
+		if err := to.Write(ctx, fence, fmt.Sprintf("write %d of the leader with token %d\n", n, fence)); err != nil {
 			return err
 		}
-		s.members = append(s.members, m)
+		if err := sleep(ctx, beat); err != nil {
+			return err
+		}
 	}
-	leader, err := s.successor(ctx, nil)
-	if err != nil {
-		return err
+}
+
+// tellLeading tells of three replicas of which one leads: it is paused, and its successor
+// is stopped.
+func (w *world) tellLeading(ctx context.Context) (err error) {
+	w.out.title("Three replicas, one leader. Its lease lasts %v", ttl)
+	elected := make(chan string, 8)
+	replicas := map[string]*replica{}
+	for i := range 3 {
+		r := w.newCandidate(fmt.Sprintf("replica-%d", i+1), elected)
+		if err := r.start(ctx); err != nil {
+			return err
+		}
+		replicas[r.name] = r
+		defer func() { err = errors.Join(err, r.stop()) }()
 	}
-	leader, err = s.leaderAfter(ctx, leader, leadTime)
+	leader, err := w.peace(ctx, elected)
 	if err != nil {
 		return err
 	}
 
-	s.out.title("1. The leader is killed, as by kill -9. Nobody gives its lease back: it runs out")
+	w.out.title("1. The leader is paused. It can't give its lease back: it runs out, and another one leads")
+	process := replicas[leader].process
+	pause := process.pauseAtWrite()
+	<-pause.begun
+	w.out.say(leader, "IS PAUSED right before it writes")
+	next, err := w.peace(ctx, elected)
+	w.out.say(leader, "GOES ON, and writes")
+	process.resume()
+	if err == nil {
+		err = sleep(ctx, ttl)
+	}
+	if err != nil {
+		return err
+	}
+
+	w.out.title("2. Its successor is stopped: it gives the lease back, and the next one leads at once")
 	begun := time.Now()
-	if err := leader.kill(); err != nil {
+	if err := replicas[next].stop(); err != nil {
 		return err
 	}
-	s.out.say(leader.name, "IS DEAD")
-	next, err := s.successor(ctx, leader)
-	if err != nil {
-		return err
-	}
-	s.out.say(next.name, "took over %v after that", round(time.Since(begun)))
-	next, err = s.leaderAfter(ctx, next, leadTime)
-	if err != nil {
-		return err
-	}
-
-	s.out.title("2. Its successor is stopped: it ends its term, gives the lease back, and the next one leads at once")
-	begun = time.Now()
-	next.stop()
-	s.out.say(next.name, "IS TOLD TO STOP")
-	last, err := s.successor(ctx, next)
-	if err != nil {
-		return err
-	}
-	s.out.say(last.name, "took over %v after that", time.Since(begun).Round(time.Millisecond))
-	_, err = s.leaderAfter(ctx, last, leadTime)
+	last, err := w.peace(ctx, elected)
+	w.out.say(last, "leads, %v after that began", (time.Since(begun) - ttl).Round(10*time.Millisecond))
+	w.out.title("3. The others stop")
 	return err
 }
 
-// hear listens to what a process says.
-func (s *leading) hear(m *member, line []byte) {
-	if bytes.Contains(line, []byte(saysElected)) {
-		select {
-		case s.elected <- m:
-		default: // a hundred elections nobody asked about
-		}
+// peace returns who is elected next, after a while in which it leads.
+func (w *world) peace(ctx context.Context, elected <-chan string) (string, error) {
+	select {
+	case name := <-elected:
+		return name, sleep(ctx, ttl)
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
 	}
 }
 
-// successor waits until another one than before leads.
-func (s *leading) successor(ctx context.Context, before *member) (*member, error) {
-	timer := time.NewTimer(10 * leadTTL)
-	defer timer.Stop()
-	for {
-		select {
-		case m := <-s.elected:
-			if m != before {
-				return m, nil
-			}
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-timer.C:
-			return nil, errors.New("nobody leads")
-		}
+// campaign is one process among those that share a store, until ctx ends.
+func (w *world) campaign(ctx context.Context) error {
+	r := w.newCandidate(w.name, nil)
+	if err := r.start(ctx); err != nil {
+		return err
 	}
-}
-
-// leaderAfter lets d pass, and returns who leads then: on a machine that is very busy
-// it may not be the one who did.
-func (s *leading) leaderAfter(ctx context.Context, leader *member, d time.Duration) (*member, error) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	for {
-		select {
-		case leader = <-s.elected:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-timer.C:
-			return leader, nil
-		}
-	}
-}
-
-// stopAll stops all processes at once, but for those that were killed.
-func (s *leading) stopAll() error {
-	var errs []error
-	for _, m := range s.members {
-		m.stop()
-	}
-	for _, m := range s.members {
-		if !m.killed {
-			errs = append(errs, m.stopped())
-		}
-	}
-	return errors.Join(errs...)
+	<-ctx.Done()
+	return r.stop()
 }

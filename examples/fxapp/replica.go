@@ -10,87 +10,95 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/lockfx/lockfx"
-	"github.com/lockfx/lockfx/examples/fxapp/nightly"
-	"github.com/lockfx/lockfx/examples/fxapp/report"
 	"github.com/lockfx/lockfx/fxlock"
 )
 
 const (
 	lockName    = "nightly"
-	stopTimeout = 2 * time.Second // of one replica
+	ttl         = 1500 * time.Millisecond // short, so that the end of a lease can be watched
+	stopTimeout = 2 * time.Second
 )
 
-// world is what all replicas have in common.
+// world is what the replicas have in common.
 type world struct {
-	store      lockfx.Store
-	ttl        time.Duration
-	log        nightly.Log
-	reportFile string
-	logger     *zap.Logger
-	out        *console
+	store  lockfx.Store
+	sink   sink
+	logger *zap.Logger
+	out    *console
+	name   string // of this process among others
 }
 
-// basis returns what every replica needs beside its lock.
-func (w world) basis(name string) fx.Option {
-	return fx.Options(
+// replica is one application.
+type replica struct {
+	name    string
+	app     *fx.App
+	process *process
+	report  Report        // of a reporter
+	page    chan struct{} // a page is done
+}
+
+// newReplica builds an application with a lock, the work under it, and what opts add.
+func (w *world) newReplica(name string, work fxlock.Option, opts ...fx.Option) *replica {
+	r := &replica{name: name, process: &process{}, page: make(chan struct{}, pages)}
+	r.app = fx.New(
 		fx.StopTimeout(stopTimeout),
 		fx.WithLogger(func(logger *zap.Logger) fxevent.Logger { return &fxevent.ZapLogger{Logger: logger} }),
 		fx.Supply(w.logger.Named(name)),
 		fx.Provide(
 			func() lockfx.Store { return w.store },
-			func() (nightly.Sink, error) { return report.OpenSink(w.reportFile) },
+			func() sink { return pausable{telling{w.sink, name, w.out}, r.process} },
+			func() progress { return r.progress(w.out) },
 		),
-	)
-}
-
-// replica returns the options of one replica: the report, its lock, and what they
-// need.
-func (w world) replica(name string, clock lockfx.Clock) fx.Option {
-	return fx.Options(
-		w.basis(name),
-		fx.Supply(w.log, w.out.progress(name)),
 		fxlock.Module(
 			lockName,
 			fxlock.StoreFromGraph(),
-			fxlock.WithTTL(w.ttl),
+			fxlock.WithTTL(ttl),
 			fxlock.WithLabel(name),
-			fxlock.WithClock(clock),
+			fxlock.WithClock(r.process),
 			fxlock.Observer(w.out.observe(name)),
-			fxlock.PerRun(nightly.OpenInput, nightly.NewOutput),
-			fxlock.Body[nightly.Report](nightly.Write),
+			fxlock.PerRun(NewWriter),
+			work,
 		),
+		fx.Options(opts...),
 	)
+	return r
 }
 
-func start(ctx context.Context, app *fx.App) error {
-	ctx, cancel := context.WithTimeout(ctx, app.StartTimeout())
-	defer cancel()
-	return app.Start(ctx)
+// newReporter builds a replica that writes the report when it is asked to.
+func (w *world) newReporter(name string, opts ...fx.Option) *replica {
+	var report Report
+	r := w.newReplica(name, fxlock.Body[Report](writeReport), append(opts, fx.Populate(&report))...)
+	r.report = report
+	return r
 }
 
-// stop stops app, however late it is.
-func stop(app *fx.App) error {
-	ctx, cancel := context.WithTimeout(context.Background(), app.StopTimeout())
-	defer cancel()
-	return app.Stop(ctx)
-}
-
-// tellLease says what the store knows of the lease in the end.
-func (w world) tellLease() error {
-	inspector, ok := w.store.(lockfx.Inspector)
-	if !ok {
-		return nil
+func (r *replica) progress(out *console) progress {
+	return func(page int) {
+		out.say(r.name, "has page %d of %d", page, pages)
+		select {
+		case r.page <- struct{}{}:
+		default:
+		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+}
+
+// start starts the application. It is not cut short by a signal: fx would leave behind
+// what has begun.
+func (r *replica) start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.app.StartTimeout())
 	defer cancel()
-	lease, err := inspector.Inspect(ctx, lockName)
-	switch {
-	case err != nil:
-		return fmt.Errorf("look at the lease: %w", err)
-	case lease.Token.Valid():
-		w.out.say("the store", "says that %s still holds the lease, with token %d", lease.Label, lease.Token)
-	default:
-		w.out.say("the store", "says that the lease is free")
+	if err := r.app.Start(ctx); err != nil {
+		return fmt.Errorf("start %s: %w", r.name, err)
+	}
+	return nil
+}
+
+// stop ends what runs, releases the lease, and stops the application.
+func (r *replica) stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), r.app.StopTimeout())
+	defer cancel()
+	if err := r.app.Stop(ctx); err != nil {
+		return fmt.Errorf("stop %s: %w", r.name, err)
 	}
 	return nil
 }

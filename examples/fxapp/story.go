@@ -4,120 +4,121 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/lockfx/lockfx"
-	"github.com/lockfx/lockfx/examples/fxapp/report"
 )
 
-// storyTTL is short, so that the end of a lease can be watched.
-const storyTTL = 1500 * time.Millisecond
-
-// story is told by three replicas that share a store and want the same report.
-type story struct {
-	world
-	pace    time.Duration
-	running []*actor
-}
-
-// tellStory tells the story. When ctx ends it stops all replicas at once and, if
-// all went well, returns errInterrupted.
-func tellStory(ctx context.Context, w world, pace time.Duration) error {
-	s := &story{world: w, pace: pace}
-	s.ttl = storyTTL
-	s.out.title("Three replicas, one lock, one report: " + s.reportFile)
-	err := s.tell(ctx)
-	switch {
-	case ctx.Err() != nil:
-		s.out.title("Interrupted: everything stops")
-		err = errInterrupted
-	case err != nil:
-		s.out.title("A fault: everything stops")
-	default:
-		s.out.title("4. The others stop")
-	}
-	return join(err, s.stopAll(), s.tellLease())
-}
-
-// join is errors.Join that returns a lone error as it is.
-func join(errs ...error) error {
-	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-	if len(errs) == 1 {
-		return errs[0]
-	}
-	return errors.Join(errs...)
-}
-
-func (s *story) tell(ctx context.Context) error {
-	for _, name := range []string{"replica-1", "replica-2", "replica-3"} {
-		a := newActor(name, s.world, s.pace)
-		if err := start(ctx, a.app); err != nil {
-			return fmt.Errorf("start %s: %w", name, err)
+// tellStory tells of three replicas that want the same report. All are stopped in the end,
+// the last one first.
+func (w *world) tellStory(ctx context.Context) (err error) {
+	w.out.title("Three replicas, one lock, one report. A lease lasts %v, and heartbeats renew it", ttl)
+	replicas := make([]*replica, 3)
+	for i := range replicas {
+		replicas[i] = w.newReporter(fmt.Sprintf("replica-%d", i+1))
+		if err := replicas[i].start(ctx); err != nil {
+			return err
 		}
-		s.running = append(s.running, a)
+		defer func() { err = errors.Join(err, replicas[i].stop()) }()
 	}
-	for _, act := range []func(context.Context) error{s.race, s.takeover, s.leave} {
-		if err := act(ctx); err != nil {
+	for _, chapter := range []func(context.Context, []*replica) error{w.race, w.takeover, w.leave} {
+		if err := chapter(ctx, replicas); err != nil {
 			return err
 		}
 	}
+	w.out.title("4. The others stop")
 	return nil
 }
 
-// race lets all replicas want the report at the same moment.
-func (s *story) race(ctx context.Context) error {
-	s.out.title("1. All want to write the report. A lease lasts " + s.ttl.String() + ", and heartbeats renew it")
-	errs := make([]error, len(s.running))
+// race: all want to write at the same moment. One does; the others learn who it is.
+func (w *world) race(ctx context.Context, replicas []*replica) error {
+	w.out.title("1. All want to write the report")
 	var all sync.WaitGroup
-	for i, a := range s.running {
-		all.Go(func() { errs[i] = s.report(ctx, a) })
+	errs := make([]error, len(replicas))
+	for i, r := range replicas {
+		all.Go(func() {
+			if err := r.report(ctx); !errors.Is(err, lockfx.ErrNotAcquired) {
+				errs[i] = err
+			}
+		})
 	}
 	all.Wait()
-	winners := 0
-	for i, err := range errs {
-		switch {
-		case err == nil:
-			winners++
-		case !errors.Is(err, lockfx.ErrNotAcquired):
-			return fmt.Errorf("%s: %w", s.running[i].name, err)
-		}
-	}
-	if winners == 0 {
-		return errors.New("nobody wrote the report")
-	}
-	return nil
-}
-
-// report makes a write the report, and tells what is in it.
-func (s *story) report(ctx context.Context, a *actor) error {
-	summary, err := a.report(ctx)
-	if err != nil {
-		return err
-	}
-	stats := summary.Stats
-	s.out.say(a.name, "is done: %d requests; %d of %d lines are malformed", summary.Requests(), stats.Malformed, stats.Lines)
-	for _, m := range stats.Samples[:min(1, len(stats.Samples))] {
-		s.out.say(a.name, "the first of these is line %d: %s", m.Line, m.Reason)
-	}
-	return nil
-}
-
-// stopAll stops what still runs, in reverse order.
-func (s *story) stopAll() error {
-	var errs []error
-	for _, a := range slices.Backward(s.running) {
-		errs = append(errs, a.stop(s.out))
-	}
 	return errors.Join(errs...)
 }
 
-// mark returns the fencing token of the report that is on disk.
-func (s *story) mark() (lockfx.Token, error) {
-	sink, err := report.OpenSink(s.reportFile)
-	if err != nil {
-		return 0, err
+// takeover: a holder is paused past its lease, and another one writes. The first one goes
+// on, knows nothing of it, and writes with its old token.
+func (w *world) takeover(ctx context.Context, replicas []*replica) error {
+	w.out.title("2. A holder is paused past its lease, as SIGSTOP or a suspended machine does it")
+	paused, other := replicas[0], replicas[1]
+	pause := paused.process.pauseAtWrite()
+	late := make(chan error, 1)
+	go func() { late <- paused.report(ctx) }()
+	select {
+	case <-pause.begun:
+	case err := <-late:
+		return fmt.Errorf("%s did not come to its write: %w", paused.name, err)
 	}
-	return sink.Mark(), nil
+	w.out.say(paused.name, "IS PAUSED right before it writes: no heartbeat, no timer, no code runs")
+	err := insist(ctx, other)
+	if err == nil {
+		w.out.say(paused.name, "GOES ON. It knows nothing of all this, and writes")
+	}
+	paused.process.resume()
+	if lateErr := <-late; err == nil && !errors.Is(lateErr, lockfx.ErrStaleToken) {
+		err = fmt.Errorf("the late write was not refused as stale: %w", lateErr)
+	}
+	return err
+}
+
+// insist asks again each time that the lease in the way can have ended.
+func insist(ctx context.Context, r *replica) error {
+	for {
+		err := r.report(ctx)
+		var busy *lockfx.NotAcquiredError
+		if !errors.As(err, &busy) {
+			return err
+		}
+		if err := sleep(ctx, busy.RetryAfter+10*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// leave: a replica is stopped in the middle of its report. The stop cancels the work, waits
+// for it, and gives the lease back.
+func (w *world) leave(ctx context.Context, replicas []*replica) error {
+	w.out.title("3. A replica is stopped in the middle of its report")
+	last := replicas[len(replicas)-1]
+	for len(last.page) > 0 { // of an earlier report
+		<-last.page
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- last.report(ctx) }()
+	select {
+	case <-last.page:
+	case err := <-ended:
+		return err
+	}
+	w.out.say(last.name, "IS TOLD TO STOP")
+	err := last.stop()
+	w.out.say(last.name, "had to end its report: %v", <-ended)
+	return err
+}
+
+// compete is one replica among processes that share a store. Until ctx ends it writes the
+// report as often as it gets the lease.
+func (w *world) compete(ctx context.Context) error {
+	r := w.newReporter(w.name)
+	if err := r.start(ctx); err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		if err := r.report(ctx); err != nil && !errors.Is(err, lockfx.ErrNotAcquired) {
+			w.out.say(r.name, "did not finish: %v", err)
+		}
+		_ = sleep(ctx, time.Second)
+	}
+	return r.stop()
 }
