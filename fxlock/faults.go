@@ -51,7 +51,7 @@ func eachFault(err error, f func(error) error) error {
 		return f(err)
 	}
 	var all []error
-	for _, one := range err.(interface{ Unwrap() []error }).Unwrap() { //nolint:errorlint // its type was looked at
+	for _, one := range err.(interface{ Unwrap() []error }).Unwrap() {
 		all = append(all, eachFault(one, f))
 	}
 	return errors.Join(all...)

@@ -26,8 +26,8 @@ func SkipOn(reasons ...error) LockOrRunOption {
 	var skip skips
 	known := len(reasons) > 0
 	for i, reason := range reasons {
-		switch reason { //nolint:errorlint // the sentinels themselves are meant
-		case lockfx.ErrNotAcquired:
+		switch reason {
+		case lockfx.ErrNotAcquired: //nolint:errorlint // the sentinels themselves are meant
 			names[i], skip.held = "lockfx.ErrNotAcquired", true
 		case lockfx.ErrSkipped:
 			names[i], skip.unwanted = "lockfx.ErrSkipped", true

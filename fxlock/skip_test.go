@@ -34,7 +34,7 @@ func TestSkipOn_HeldByAnother(t *testing.T) {
 			t.Errorf("it returned %d, and skipped on %v", n, skipped)
 		}
 		release()
-		noError(t, lock.Do(t.Context(), func(ctx context.Context, _ lockfx.Holder) error {
+		noError(t, lock.Do(t.Context(), func(context.Context, lockfx.Holder) error {
 			noError(t, lock.Do(t.Context(), workNothing)) // another caller of this process runs under it
 			return nil
 		}))

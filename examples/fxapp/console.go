@@ -21,7 +21,7 @@ type console struct {
 func (c *console) print(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	fmt.Fprintf(c.w, format+"\n", args...)
+	_, _ = fmt.Fprintf(c.w, format+"\n", args...)
 }
 
 func (c *console) title(format string, args ...any) { c.print("\n"+format, args...) }

@@ -70,7 +70,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		fmt.Fprintln(stderr, "fxapp:", err)
+		_, _ = fmt.Fprintln(stderr, "fxapp:", err)
 		return 1
 	}
 	w.tellLease()

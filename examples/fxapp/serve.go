@@ -38,11 +38,11 @@ func newHandler(report Report, lock *fxlock.Lock) http.Handler {
 		case err != nil:
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		default:
-			fmt.Fprintln(w, "written")
+			_, _ = fmt.Fprintln(w, "written")
 		}
 	})
 	mux.HandleFunc("GET /lock", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, "%s: %v, token %d\n", lock.Key(), lock.State(), lock.Token())
+		_, _ = fmt.Fprintf(w, "%s: %v, token %d\n", lock.Key(), lock.State(), lock.Token())
 	})
 	return mux
 }
