@@ -47,7 +47,9 @@ func WaitForever() LockOrRunOption {
 // hosts whose clocks differ, one after the other. d should exceed that difference,
 // and be less than the time from one run to the next. If the rest is shorter than the
 // store's leases can be, the key is kept a little longer. Those who are refused
-// meanwhile see the label of the run that is over.
+// meanwhile see the label of the run that is over. The lease that is asked for is never
+// shorter than the rest of d, so a run whose process dies keeps the key as well: the others
+// then wait for d instead of the ttl.
 //
 // A run whose body did not begin, since it was skipped ([If]) or its scope could not
 // be built, keeps nothing.

@@ -26,12 +26,11 @@ func (l *Lock) Do(ctx context.Context, body func(context.Context, lockfx.Holder)
 	if err != nil {
 		return err
 	}
-	minHold := run.minHold.value
 	return l.under(ctx, run, condition, func(ctx context.Context, h *lifecycle.Hold) error {
 		if err := l.mayStart(ctx, h); err != nil {
 			return err
 		}
-		h.KeepFor(minHold)
+		h.Owe()
 		return body(ctx, h)
 	})
 }

@@ -81,7 +81,6 @@ func (s *Scope) fault(op string, err error) error { return s.lock.scopeError(op,
 
 // run runs call under the lock with arguments from a fresh scope.
 func (l *Lock) run(ctx context.Context, src *source, inputs []reflect.Value, run runSettings, condition asker, call func(*lifecycle.Hold, []reflect.Value) error) error {
-	minHold := run.minHold.value
 	return l.under(ctx, run, condition, func(ctx context.Context, h *lifecycle.Hold) (err error) {
 		s := &Scope{lock: l, ctx: ctx, opened: hooks.New(l.settings.teardownTimeout)}
 		defer func() { err = join(err, s.close()) }()
@@ -89,7 +88,7 @@ func (l *Lock) run(ctx context.Context, src *source, inputs []reflect.Value, run
 		if err != nil {
 			return err
 		}
-		h.KeepFor(minHold) // not before: nothing was done that should not be done again soon
+		h.Owe() // not before: nothing was done that should not be done again soon
 		return call(h, args)
 	})
 }

@@ -24,7 +24,7 @@ func (l *Lock) under(ctx context.Context, run runSettings, condition asker, body
 	request := waiting.Request{
 		Machine: l.machine.Load(),
 		Limit:   run.wait.value,
-		Terms:   lifecycle.Terms{MaxHold: run.maxHold.value},
+		Terms:   lifecycle.Terms{MinHold: run.minHold.value, OweLater: true, MaxHold: run.maxHold.value},
 		Gate:    run.gate.value.bind(l.Key()),
 	}
 	began, wanted := false, true

@@ -52,7 +52,7 @@ func (m *Machine) acquire(ctx, call context.Context, h *Hold) (lockfx.Grant, err
 		reason, err = lockfx.ReasonTimerUnarmable, m.acquireError(errNoTimer)
 	default:
 		stop := m.bound(h)
-		grant, err = m.storeAcquire(call)
+		grant, err = m.storeAcquire(call, h.lease())
 		stop()
 		reason, err = m.accept(ctx, call, h, grant, err)
 	}

@@ -33,7 +33,7 @@ func panicked(r any) error { return &lockfx.PanicError{Value: r, Stack: debug.St
 
 // The three calls of a store, with its panics as errors.
 
-func (m *Machine) storeAcquire(ctx context.Context) (g lockfx.Grant, err error) {
+func (m *Machine) storeAcquire(ctx context.Context, ttl time.Duration) (g lockfx.Grant, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			g, err = lockfx.Grant{}, panicked(r)
@@ -41,7 +41,7 @@ func (m *Machine) storeAcquire(ctx context.Context) (g lockfx.Grant, err error) 
 	}()
 	ctx, cancel := m.callBound(ctx)
 	defer cancel()
-	g, err = m.cfg.Store.Acquire(ctx, m.cfg.Key, m.cfg.TTL)
+	g, err = m.cfg.Store.Acquire(ctx, m.cfg.Key, ttl)
 	return g, saidBy(ctx, err)
 }
 

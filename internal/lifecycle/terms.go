@@ -16,8 +16,13 @@ type Terms struct {
 	Hush lockfx.EventKind
 	// Note goes into the events of the attempt and of the hold.
 	Note string
-	// MinHold is as if [Hold.KeepFor] was called at once.
+	// MinHold keeps the key from everybody for that long from when it was asked for, even
+	// if the body is done earlier: the lease is then set to the rest instead of being
+	// released. The lease is never shorter than the rest of MinHold, so that the key is
+	// kept if the process dies, too. 0 is none.
 	MinHold time.Duration
+	// OweLater makes a hold that ends before [Hold.Owe] was called keep nothing.
+	OweLater bool
 	// MaxHold ends the hold that long after its request left. 0 is no limit.
 	MaxHold time.Duration
 }
@@ -53,15 +58,24 @@ func (h *Hold) end() (time.Time, bool) {
 	return h.since.Add(h.terms.MaxHold), h.terms.MaxHold > 0
 }
 
-// KeepFor keeps the key from everybody for d from when it was asked for, even if the
-// body is done earlier: the lease is then set to the rest instead of being released.
-// It may be called by the body alone.
-func (h *Hold) KeepFor(d time.Duration) { h.terms.MinHold = d }
+// Owe makes MinHold count from now on, if it is to be owed later. It may be called by the
+// body alone.
+func (h *Hold) Owe() { h.terms.OweLater = false }
 
-// owed returns for how long the key must still be kept from everybody.
+// owed returns for how long the key must still be kept from everybody when the hold ends.
 func (h *Hold) owed() time.Duration {
+	if h.terms.OweLater {
+		return 0
+	}
+	return h.restOfMinHold()
+}
+
+func (h *Hold) restOfMinHold() time.Duration {
 	if h.terms.MinHold == 0 {
 		return 0
 	}
 	return max(h.terms.MinHold-h.m.cfg.Clock.Now().Sub(h.since), 0)
 }
+
+// lease returns the ttl to ask for.
+func (h *Hold) lease() time.Duration { return max(h.m.cfg.TTL, h.restOfMinHold()) }

@@ -119,17 +119,50 @@ func TestMinHoldIsOver(t *testing.T) {
 	})
 }
 
-func TestKeepForIsTheBodysToSay(t *testing.T) {
-	for _, d := range []time.Duration{0, time.Second, minHold} {
+// A process that dies in the body owes MinHold too: at every moment the lease at the store
+// lasts at least for the rest of it.
+func TestMinHold_IsKeptByAProcessThatDies(t *testing.T) {
+	for name, terms := range map[string]lifecycle.Terms{
+		"at once": {MinHold: minHold}, "later": {MinHold: minHold, OweLater: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inKept(t, func(t *testing.T, k *kept) {
+				err := k.RunOn(background, terms, func(context.Context, *lifecycle.Hold) error {
+					for range 40 {
+						lease, err := k.mem.Inspect(background, key)
+						if rest := minHold - time.Since(k.began); err != nil || lease.TimeLeft < rest {
+							t.Errorf("killed now, the key would be kept for %v, want at least %v: %v", lease.TimeLeft, rest, err)
+						}
+						time.Sleep(minHold / 35)
+					}
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// A run whose body did not begin keeps nothing.
+func TestMinHold_IsOwedFromTheBeginningOfTheBody(t *testing.T) {
+	for _, owe := range []bool{false, true} {
 		inKept(t, func(t *testing.T, k *kept) {
-			err := k.RunOn(background, lifecycle.Terms{MinHold: time.Hour}, func(_ context.Context, h *lifecycle.Hold) error {
-				h.KeepFor(d)
+			err := k.RunOn(background, lifecycle.Terms{MinHold: minHold, OweLater: true}, func(_ context.Context, h *lifecycle.Hold) error {
+				if owe {
+					h.Owe()
+				}
 				return nil
 			})
 			if err != nil {
 				t.Error(err)
 			}
-			k.wantKept(t, d)
+			want := time.Duration(0)
+			if owe {
+				want = minHold
+			}
+			k.wantKept(t, want)
 		})
 	}
 }
