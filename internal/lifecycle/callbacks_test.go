@@ -305,3 +305,31 @@ func TestEventsKeepTheirOrder(t *testing.T) {
 		telling.Unlock()
 	}))
 }
+
+// Hold.OnLost is called for each loss, and waits for no observer; after the loss it is
+// called at once.
+func TestHoldOnLost_WaitsForNoObserver(t *testing.T) {
+	var release chan struct{}
+	inBubble(t, func(t *testing.T, r *rig) {
+		release = make(chan struct{})
+		losses := make(chan *lockfx.LostError, 2)
+		err := r.Run(background, func(_ context.Context, h *lifecycle.Hold) error {
+			h.OnLost(func(loss *lockfx.LostError) { losses <- loss })
+			r.lose()
+			first := <-losses
+			h.OnLost(func(loss *lockfx.LostError) { losses <- loss })
+			if again := <-losses; first != again || first.Reason != lockfx.ReasonHeartbeatFailed || first.Token != 1 {
+				t.Errorf("the losses are %v and %v", first, again)
+			}
+			close(release)
+			return nil
+		})
+		if !errors.Is(err, lockfx.ErrLost) {
+			t.Errorf("Run = %v", err)
+		}
+	}, observer(func(e lockfx.Event) {
+		if e.Kind == lockfx.EventLost {
+			<-release
+		}
+	}))
+}

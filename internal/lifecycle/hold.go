@@ -34,6 +34,7 @@ type Hold struct {
 	abandoned     bool                    // disposal ran out of time: no more heartbeats
 	leaving       bool                    // a release has begun
 	loss          *lockfx.LostError
+	onLost        func(*lockfx.LostError) // or nil
 }
 
 var _ lockfx.Holder = (*Hold)(nil)
@@ -59,6 +60,17 @@ func (h *Hold) Token() lockfx.Token {
 
 // Deadline returns the instant from which Held is false.
 func (h *Hold) Deadline() time.Time { return *h.deadline.Load() }
+
+// OnLost makes f be called when the lease is lost, on a goroutine of its own; at once if
+// it was lost before. It waits for no callback of the configuration, and there is one f
+// for a hold.
+func (h *Hold) OnLost(f func(*lockfx.LostError)) {
+	h.m.mu.Lock()
+	defer h.m.mu.Unlock()
+	if h.onLost = f; h.loss != nil {
+		go f(h.loss)
+	}
+}
 
 // begun reports whether the acquisition got as far as asking for the lock.
 func (h *Hold) begun() bool { return h.deadline.Load() != nil }
@@ -119,6 +131,9 @@ func (h *Hold) lose(reason lockfx.Reason, cause error) {
 	h.disarm()
 	h.loss = &lockfx.LostError{Key: m.cfg.Key, Token: h.token, Reason: reason}
 	h.cancel(h.loss)
+	if h.onLost != nil {
+		go h.onLost(h.loss)
+	}
 	if h.cancelRenewal != nil {
 		h.cancelRenewal(h.loss)
 	}

@@ -32,6 +32,9 @@ type Request struct {
 	// line alone. A limit of 0 is one attempt; otherwise it waits until ctx ends. It
 	// says something for the log. leave is called when the run is over.
 	Gate func(ctx context.Context, limit time.Duration) (leave func() error, note string, err error)
+	// Missed, if there is one, is called by the head of the line with what came of each
+	// attempt that did not get the lock and is followed by another one.
+	Missed func(error)
 }
 
 // Body is what a run does under its hold.

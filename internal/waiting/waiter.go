@@ -50,7 +50,13 @@ func (w *waiter) run(ctx, wait context.Context, body Body) error {
 		if ran {
 			return err
 		}
-		if wait.Err() != nil || !worthWaiting(err) || !w.pause(wait, err) {
+		if wait.Err() != nil || !worthWaiting(err) {
+			return w.gaveUp(wait, err)
+		}
+		if w.Missed != nil {
+			w.Missed(err)
+		}
+		if !w.pause(wait, err) {
 			return w.gaveUp(wait, err)
 		}
 		w.last = err

@@ -2,6 +2,7 @@ package waiting_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -180,4 +181,29 @@ func TestOnlyTheHeadAsks(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Missed hears of each attempt that is followed by another one, also of those that are
+// not announced.
+func TestMissed_HearsOfEachAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newSpy()
+		p := newProcess(t, store)
+		release := foreign(t, store.Store, ttl)
+		var missed []error
+		waiter := spawn(func() error {
+			r := waiting.Request{Machine: p.Machine, Limit: waiting.Forever, Missed: func(err error) { missed = append(missed, err) }}
+			return p.line.Run(background, r, nothing)
+		})
+		store.down(errDown)
+		release() // which wakes
+		time.Sleep(time.Second)
+		store.up()
+		time.Sleep(2 * time.Second)
+		wantNow(t, waiter)
+		var refusal *lockfx.NotAcquiredError
+		if len(missed) < 4 || !errors.As(missed[0], &refusal) || refusal.HeldBy != "another" || !errors.Is(missed[len(missed)-1], errDown) {
+			t.Errorf("missed %v", missed)
+		}
+	})
 }
