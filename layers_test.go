@@ -57,6 +57,8 @@ var rule = []room{
 		modules: []string{uberFx, uberZap},
 	},
 	{dir: "fxlock/internal/mapdecode", modules: []string{mapstruct, levenshtein}},
+	{dir: "fxlock/internal/campaign", rooms: []string{".", "internal/waiting"}},
+	{dir: "fxlock/internal/notify"},
 	{
 		dir:     "fxlock/internal/...",
 		rooms:   []string{".", "internal/lifecycle", "internal/memstore", "internal/runscope", "fxlock/internal/..."},

@@ -72,7 +72,7 @@ type asF struct{}
 
 func (asF) provide(b *body, s *settings) []any {
 	return []any{annotated.Located(b.fromBound(s, b.f, func(bound *boundBody, _ fx.Lifecycle) reflect.Value {
-		return reflect.MakeFunc(b.f, func(args []reflect.Value) []reflect.Value { return bound.call(args, b.run, nil) })
+		return reflect.MakeFunc(b.f, func(args []reflect.Value) []reflect.Value { return bound.call(args, b.run) })
 	}), b.pc)}
 }
 

@@ -109,8 +109,8 @@ func (b *boundBody) drainHook() fx.Hook {
 }
 
 // call runs the body once under run, with args as the F takes them, and returns what
-// the F returns. began is told of the hold, right before fn is called; it may be nil.
-func (b *boundBody) call(args []reflect.Value, run runSettings, began func(lockfx.Holder)) []reflect.Value {
+// the F returns.
+func (b *boundBody) call(args []reflect.Value, run runSettings) []reflect.Value {
 	last := b.f.NumOut() - 1
 	out := make([]reflect.Value, last+1)
 	for i := range out {
@@ -122,12 +122,16 @@ func (b *boundBody) call(args []reflect.Value, run runSettings, began func(lockf
 	} else {
 		defer leave()
 		err = b.lock.run(ctx, b.src, args[1:], run, b.condition, func(h *lifecycle.Hold, args []reflect.Value) error {
-			if began != nil {
-				began(h)
+			call := func() error {
+				copy(out, b.fn.Call(args))
+				err, _ := out[last].Interface().(error)
+				return err
 			}
-			copy(out, b.fn.Call(args))
-			err, _ := out[last].Interface().(error)
-			return err
+			if run.follow != nil {
+				run.follow.body(h, call)
+				return nil
+			}
+			return call()
 		})
 	}
 	out[last] = reflect.ValueOf(&err).Elem()
@@ -136,8 +140,10 @@ func (b *boundBody) call(args []reflect.Value, run runSettings, began func(lockf
 
 // callPlain is call for an F that takes the context alone and returns the error
 // alone.
-func (b *boundBody) callPlain(ctx context.Context, run runSettings, began func(lockfx.Holder)) error {
-	out := b.call([]reflect.Value{reflect.ValueOf(&ctx).Elem()}, run, began)
+func (b *boundBody) callPlain(ctx context.Context, follow *follow) error {
+	run := b.run
+	run.follow = follow
+	out := b.call([]reflect.Value{reflect.ValueOf(&ctx).Elem()}, run)
 	err, _ := out[0].Interface().(error)
 	return err
 }

@@ -37,41 +37,40 @@ func ExampleLead() {
 	// <nil>
 }
 
-// A Leadership tells the rest of the application what becomes of the campaign. Its
-// Check suits most health endpoints.
+// A Leadership tells the rest of the application what becomes of the campaign, and has a
+// check for each probe.
 func ExampleLeadership() {
 	var leadership *fxlock.Leadership
 	stoodDown := make(chan struct{})
 	opts := []fxlock.LeadOption{fxlock.TermPause(time.Minute), fxlock.OneTerm()}
 	inApp(func(ctx context.Context) {
 		<-stoodDown
-		fmt.Println(leadership.Check(ctx), leadership.IsLeader(), leadership.Token())
+		fmt.Println("live:", leadership.Live(ctx))
+		fmt.Println("ready:", leadership.Ready(ctx))
+		fmt.Println("in order:", leadership.Check(ctx))
 		lease, err := leadership.Leader(ctx)
-		fmt.Println(lease.Token, err)
+		fmt.Println("led by token", lease.Token, err)
 	},
 		fxlock.Module("vacuum", fxlock.WithStore(fxlock.NewMemoryStore()),
-			fxlock.Lead(func() { fmt.Println("vacuum once") }, opts...)),
+			fxlock.Lead(func() { /* vacuum once */ }, opts...)),
 		fx.Populate(&leadership),
 		fx.Invoke(func(l *fxlock.Leadership) {
 			l.Subscribe(func(e fxlock.LeadershipEvent) {
-				switch e.Change {
-				case fxlock.StandingBy, fxlock.Elected, fxlock.TermEnded:
-					fmt.Println(e.Change, e.Err)
-				case fxlock.StoodDown:
+				fmt.Println(e.Change, e.Err)
+				if e.Change == fxlock.StoodDown {
 					close(stoodDown)
 				}
 			})
 		}))
-	var last fxlock.LeadershipChange = fxlock.StoodDown //nolint:staticcheck // the type is shown
-	fmt.Println(last)
 	// Output:
 	// standing by <nil>
 	// elected <nil>
-	// vacuum once
 	// term ended <nil>
-	// <nil> false 0
-	// 0 <nil>
-	// stood down
+	// stood down <nil>
+	// live: <nil>
+	// ready: <nil>
+	// in order: <nil>
+	// led by token 0 <nil>
 }
 
 // A migration runs under a lock before the servers open: replicas that start

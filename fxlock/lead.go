@@ -19,12 +19,21 @@ import (
 // The others take over as soon as the lock is free.
 //
 // fn takes dig parameters of any kind, as for [Body], and returns nothing or an
-// error. Its context ends when the term does. When fn returns nil the term is over:
-// the lock is released, and after [TermPause] the application campaigns again, or
-// with [OneTerm] it stays out. After an error, or a loss, it stands by again after a
-// pause that grows from about a second to half a minute, and is short again after a
-// term that lasted a ttl. A panic of fn ends the process, as that of any goroutine
-// does; the lock is released first.
+// error. Its context ends when the term does. What fn returns is what becomes of the term:
+//
+//   - nil: the term is over. After [TermPause] the application campaigns again, or with
+//     [OneTerm] it stays out.
+//   - anything, after [MaxHold] or [Leadership.StepDown] has ended its context, unless it is
+//     an error of its own: an ordinary end as well. After MaxHold the application goes on
+//     after a tenth of a second, in which a store that wakes those who wait lets another one
+//     lead; after StepDown it stays out for TermPause.
+//   - an error of its own, or the lease was lost before fn returned: the term failed. The
+//     application stands by again after a pause that grows from about a second to half a
+//     minute, and is short again after a term that lasted a ttl.
+//
+// What fails after fn has returned, the teardown of its scope or the release, is logged
+// and is in [LeadershipEvent], and does not make it a failed term. A panic of fn ends the
+// process, as that of any goroutine does; the lock is released first.
 //
 // The application's stop cancels fn, keeps renewing until it has returned, and
 // releases, so a successor takes over at once instead of after a ttl. If the time of
@@ -33,8 +42,7 @@ import (
 // then, so a campaign that had begun goes on until the process ends.
 //
 // The campaign waits for the lock whatever [Wait] of the module says; its other
-// options hold for each term: [If] that says no is asked again after [TermPause], and
-// [MaxHold] ends a term.
+// options hold for each term: [If] that says no is asked again after [TermPause].
 //
 // A *[Leadership] is in the graph as `name:"<name>"` and, unless the module is
 // [Named], unnamed too. Nobody needs to take it. A module can have one Lead.
@@ -83,14 +91,10 @@ type leadOption struct {
 func (o leadOption) String() string            { return o.text }
 func (o leadOption) applyLead(l *leadSettings) { o.apply(l) }
 
-const (
-	defaultTermPause = time.Second
-	minStandBy       = time.Second
-	maxStandBy       = 30 * time.Second
-)
+const defaultTermPause = time.Second
 
-// TermPause sets how long to stay out after fn has returned nil, so that others get
-// their turn; greater than 0, and 1 s by default.
+// TermPause sets how long to stay out after fn has returned nil, and after
+// [Leadership.StepDown], so that others get their turn; greater than 0, and 1 s by default.
 func TermPause(d time.Duration) LeadOption {
 	text := "fxlock.TermPause(" + d.String() + ")"
 	return leadOption{text, func(l *leadSettings) {
@@ -102,7 +106,8 @@ func TermPause(d time.Duration) LeadOption {
 }
 
 // OneTerm makes the application stay out after fn has returned nil, until its next
-// start.
+// start. A nil that fn returns after its context has ended does not count: fn was
+// interrupted.
 func OneTerm() LeadOption {
 	return leadOption{"fxlock.OneTerm()", func(l *leadSettings) { l.oneTerm = true }}
 }
@@ -113,7 +118,6 @@ type asLeader struct{ leadSettings }
 func (p asLeader) provide(b *body, s *settings) []any {
 	made := b.fromBound(s, reflect.TypeFor[*Leadership](), func(bound *boundBody, lc fx.Lifecycle) reflect.Value {
 		l := &Leadership{bound: bound, settings: p.leadSettings}
-		bound.lock.listen(l.hear)
 		lc.Append(l.hook())
 		return reflect.ValueOf(l)
 	})

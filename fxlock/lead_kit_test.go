@@ -56,6 +56,10 @@ func (c *candidate) note(e fxlock.LeadershipEvent) {
 		c.journal.add("%v: %v", e.Change, e.Err)
 		return
 	}
+	if e.Leader != "" {
+		c.journal.add("%v: %v", e.Change, e.Leader)
+		return
+	}
 	c.journal.add("%v", e.Change)
 }
 

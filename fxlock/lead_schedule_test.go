@@ -116,7 +116,10 @@ func (s *schedule) newReplica(seed uint64, i int, planted plant) *replica {
 	if i == 0 {
 		opts = append(opts, fxlock.WithRenewRetry())
 	}
-	r.candidate = newCandidate(r.link, r.term, opts...)
+	r.candidate = newCandidate(r.link, func(ctx context.Context, h lockfx.Holder, token lockfx.Token) error {
+		s.elected(token)
+		return r.term(ctx, h)
+	}, opts...)
 	r.leads = r.IsLeader
 	switch planted {
 	case noDeadline:
@@ -128,7 +131,6 @@ func (s *schedule) newReplica(seed uint64, i int, planted plant) *replica {
 		switch e.Change {
 		case fxlock.Elected:
 			r.inOffice.Store(true)
-			s.elected(e.Token)
 		case fxlock.TermEnded:
 			r.inOffice.Store(false)
 			if e.Err != nil {

@@ -185,11 +185,12 @@ func TestCase_S05_AStopThatRunsOutOfTime(t *testing.T) {
 		must(t, other.app.Stop(t.Context()))
 		pass(time.Hour)
 		leads(t, false, deaf)
-		deaf.journal.expect(t, "standing by", "elected")
+		lost := `lost: hold "nightly": lease lost: disposed (token 946684800000000)`
+		deaf.journal.expect(t, "standing by", "elected", lost)
 
 		close(release)
 		pass(0)
-		deaf.journal.expect(t, "standing by", "elected",
+		deaf.journal.expect(t, "standing by", "elected", lost,
 			"term ended: body-fault\n"+`hold "nightly": lease lost: disposed (token 946684800000000)`, "stood down",
 			"standing by", "elected", "term ended: body-fault")
 		wantIs(t, deaf.Check(t.Context()), errBody) // of the new term
@@ -343,6 +344,13 @@ func TestErrorsOfTermsAreLogged(t *testing.T) {
 		"told why":    {untilToldTo, nil, ""},
 		"fails after": {func(ctx context.Context) error { <-ctx.Done(); return errBody }, nil, "term failed led_for: body-fault"},
 		"fails":       {func() error { return errBody }, nil, "term failed led_for standing_by_in: body-fault"},
+		"fails to tear down": {
+			func(*Writer) {}, fxlock.PerRun(func(lc fx.Lifecycle) *Writer {
+				lc.Append(fx.StopHook(func() error { return errCleanup }))
+				return new(Writer)
+			}),
+			`cleanup of a term failed led_for standing_by_in: run "nightly": tear the scope down: OnStop hook: cleanup-fault`,
+		},
 		"no term": {
 			func() {}, fxlock.If(func() (bool, error) { return false, errBody }),
 			`campaign failed standing_by_in: run "nightly": ask the condition: body-fault`,
@@ -376,7 +384,7 @@ func TestErrorsOfTermsAreLogged(t *testing.T) {
 				switch {
 				case strings.HasPrefix(tt.want, "term failed"):
 					changes[2] += ": " + errBody.Error()
-				case tt.want != "":
+				case strings.HasPrefix(tt.want, "campaign failed"):
 					changes = []string{"standing by", "stood down"}
 				}
 				c.journal.expect(t, changes...)

@@ -53,13 +53,13 @@ func TestALossEndsTheTerm(t *testing.T) {
 		pass(oneBeat)
 		leads(t, false, c)
 		lost := fmt.Sprintf(`hold "nightly": lease lost: store error (token %v)`, token)
-		c.journal.expect(t, "standing by", "elected", "term ended: "+lost)
-		wantIs(t, c.Check(t.Context()), errAway)
+		c.journal.expect(t, "standing by", "elected", "lost: "+lost, "term ended: "+lost)
+		wantIs(t, c.Check(t.Context()), lockfx.ErrLost)
 		store.away.Store(false)
 		pass(ttl) // of the lease that could not be given back
 		leads(t, true, c)
 		noError(t, c.Check(t.Context()))
-		c.journal.expect(t, "standing by", "elected", "term ended: "+lost, "standing by", "elected")
+		c.journal.expect(t, "standing by", "elected", "lost: "+lost, "term ended: "+lost, "standing by", "elected")
 		if c.Token() <= token {
 			t.Errorf("token %v after %v", c.Token(), token)
 		}
@@ -237,22 +237,6 @@ func TestAConditionKeepsFromLeading(t *testing.T) {
 			})
 		})
 	}
-}
-
-// MaxHold is the longest term.
-func TestMaxHoldEndsATerm(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		c := campaigns(t, fxlock.NewMemoryStore(), untilToldTo, fxlock.MaxHold(time.Hour))
-		token := c.Token()
-		pass(time.Hour - 1)
-		leads(t, true, c)
-		pass(1)
-		leads(t, false, c)
-		c.journal.expect(t, "standing by", "elected",
-			fmt.Sprintf(`term ended: hold "nightly": lease lost: max hold (token %v)`, token))
-		pass(2 * time.Second)
-		leads(t, true, c)
-	})
 }
 
 // The wait of the module is for others: a campaign waits for ever.

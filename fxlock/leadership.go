@@ -1,13 +1,21 @@
 package fxlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"go.uber.org/fx"
+	"go.uber.org/zap"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock/internal/campaign"
+	"github.com/lockfx/lockfx/fxlock/internal/notify"
+	"github.com/lockfx/lockfx/internal/lifecycle"
 )
 
 // Leadership is an application's part in a campaign; see [Lead]. It is safe for
@@ -16,11 +24,10 @@ type Leadership struct {
 	bound    *boundBody
 	settings leadSettings
 	term     atomic.Pointer[lockfx.Holder] // of the last term, or nil: it is not held any more once that is over
-	trouble  atomic.Pointer[error]         // what keeps the campaign from being in good order, or nil
+	hub      notify.Hub[LeadershipEvent]
 
-	mu          sync.Mutex // guards what follows
-	subscribers []*subscriber
-	campaign    *campaign // of the last start, or nil before the first
+	mu       sync.Mutex         // guards campaign
+	campaign *campaign.Campaign // of the last start, or nil before the first
 }
 
 // IsLeader reports whether a term is under way and its lease can be trusted: it is
@@ -58,50 +65,98 @@ func (l *Leadership) Leader(ctx context.Context) (lockfx.Lease, error) {
 	return lease, nil
 }
 
-// Check is a readiness check, in the form that most health libraries take. It is nil
-// while the application leads or stands by in good order, and after the term of
-// [OneTerm]. It is an error before the start and after the stop, when the lock was
-// disposed of, when the store failed at the last attempt, in the pause after a term or
-// an attempt that failed, and while a term of an earlier start still runs. It asks
-// nobody.
-func (l *Leadership) Check(context.Context) error {
-	l.mu.Lock()
-	c := l.campaign
-	l.mu.Unlock()
-	switch trouble := l.trouble.Load(); {
-	case c == nil:
-		return l.fault(errNotBegun)
-	case c.over():
-		return c.verdict
-	case trouble != nil:
-		return *trouble
+// ErrSteppedDown is the cause of the context of a term that [Leadership.StepDown] ended.
+var ErrSteppedDown = campaign.ErrSteppedDown
+
+// StepDown ends the present term, if there is one: it cancels fn with the cause
+// [ErrSteppedDown], waits until the lock was released, and leaves the application out for
+// [TermPause], so that another one leads. Then it campaigns again. When it does not lead,
+// nothing happens. If ctx ends first, the error says which term has not ended; the lock is
+// still released when fn does return. fn itself may call it, and is not waited for.
+func (l *Leadership) StepDown(ctx context.Context) error {
+	if c := l.present(); c != nil {
+		return c.StepDown(ctx)
 	}
 	return nil
 }
 
-var (
-	errNotBegun    = errors.New("the campaign has not begun")
-	errOver        = errors.New("the campaign is over")
-	errEarlierTerm = errors.New("a term of an earlier start still runs")
-)
-
-func (l *Leadership) fault(err error) error {
-	return fmt.Errorf("lead %q: %w", l.bound.lock.Key(), err)
+// present returns the campaign of the last start, or nil.
+func (l *Leadership) present() *campaign.Campaign {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.campaign
 }
 
-// setTrouble notes what keeps the campaign from being in good order.
-func (l *Leadership) setTrouble(err error) { l.trouble.Store(&err) }
-
-// hear follows the lock's own events for Check.
-func (l *Leadership) hear(e lockfx.Event) {
-	switch e.Kind {
-	case lockfx.EventFailed:
-		l.setTrouble(e.Err)
-	case lockfx.EventLost:
-		if e.Err != nil { // a heartbeat failed
-			l.setTrouble(e.Err)
-		}
-	case lockfx.EventAcquired, lockfx.EventRefused:
-		l.trouble.Store(nil)
+// hook starts a campaign with the application, and stops it.
+func (l *Leadership) hook() fx.Hook {
+	return fx.Hook{
+		OnStart: func(context.Context) error { // its context ends with the start
+			l.start()
+			return nil
+		},
+		OnStop: l.stop,
 	}
 }
+
+// start begins a campaign. An earlier one is still there if fx had no time left to
+// stop it; it ends first, so that there is one at a time.
+func (l *Leadership) start() {
+	lock := l.bound.lock
+	self := lockfx.LabelFrom(lock.labelled(context.Background(), l.bound.run))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.campaign = campaign.Start(lock.machine.Load().Disposing(), campaign.Config{
+		Key: lock.Key(), Self: self, TTL: lock.settings.ttl, Pause: l.settings.pause, OneTerm: l.settings.oneTerm,
+		Lead: l.lead, Tell: l.hear, Failed: l.log,
+	}, l.campaign)
+}
+
+// lead waits for the lock and runs one term.
+func (l *Leadership) lead(ctx context.Context, t *campaign.Term) error {
+	return l.bound.callPlain(ctx, &follow{
+		missed:  t.Missed,
+		granted: func(h *lifecycle.Hold) { t.Granted(h) },
+		body:    func(_ *lifecycle.Hold, call func() error) { t.Run(call) },
+	})
+}
+
+// stop ends the campaign: it cancels fn and waits until the lock was released, and until
+// the subscribers have heard of it. If ctx ends first, fx skips the lock's own hook, so
+// the lock is disposed of here: the lease is not renewed any more, and the error says what
+// still runs.
+func (l *Leadership) stop(ctx context.Context) error {
+	c := l.present()
+	c.Stop(lockfx.ErrDisposed)
+	select {
+	case <-c.Done():
+	case <-ctx.Done():
+		return cmp.Or(l.bound.lock.Dispose(ctx), l.fault(context.Cause(ctx)))
+	}
+	l.hub.Drain(ctx.Done(), patience)
+	return l.fault(l.hub.Blocked(0))
+}
+
+// log tells of an error that nobody else hears of.
+func (l *Leadership) log(f campaign.Failure) {
+	lock := l.bound.lock
+	if lock.logger == nil {
+		return
+	}
+	log := forLines(lock.logger).With(zap.String("lock", lock.settings.name), keyField(lock.Key()))
+	what := "campaign failed"
+	if f.Led > 0 {
+		what, log = "term failed", log.With(zap.Duration("led_for", f.Led))
+	}
+	if f.Pause > 0 {
+		log = log.With(zap.Duration("standing_by_in", f.Pause))
+	}
+	if f.Err != nil {
+		log.Warn(what, zap.Error(f.Err))
+	}
+	if f.Cleanup != nil {
+		log.Warn("cleanup of a term failed", zap.Error(f.Cleanup))
+	}
+}
+
+// patience is how long a subscriber may take for a change.
+const patience = 5 * time.Second

@@ -34,8 +34,6 @@ type Lock struct {
 
 	teardownOver error // the cause when a teardown takes too long
 
-	leadership atomic.Pointer[func(lockfx.Event)] // follows the events; nil without Lead
-
 	restarting sync.Mutex // guards the exchange of machine
 	machine    atomic.Pointer[lifecycle.Machine]
 }
@@ -63,25 +61,12 @@ func (l *Lock) renew(last lockfx.Token) error {
 	if l.logger != nil {
 		cfg.Observers = append([]func(lockfx.Event){logEvents(l.logger)}, cfg.Observers...)
 	}
-	if l.settings.leads() {
-		cfg.Observers = append(cfg.Observers[:len(cfg.Observers):len(cfg.Observers)], l.hear)
-	}
 	m, err := lifecycle.New(cfg)
 	if err != nil {
 		return err
 	}
 	l.machine.Store(m)
 	return nil
-}
-
-// listen makes hear be called with every event from now on.
-func (l *Lock) listen(hear func(lockfx.Event)) { l.leadership.Store(&hear) }
-
-// hear hands events on to the leadership, which is made after the machine.
-func (l *Lock) hear(e lockfx.Event) {
-	if hear := l.leadership.Load(); hear != nil {
-		(*hear)(e)
-	}
 }
 
 // hook starts and stops the lock with an application. A lock that was stopped is

@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"go.uber.org/fx"
+	"go.uber.org/zap"
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock/internal/annotated"
+	"github.com/lockfx/lockfx/internal/lifecycle"
 )
 
 // OnStart runs fn under the lock while the application starts, such as a migration
@@ -23,6 +25,10 @@ import (
 // [Wait] can make the wait shorter. fx.StartTimeout, 15 s unless set, must leave time for
 // the work of the others as well. A fn that does not heed the end of its context keeps
 // its lease until it returns, even though the start has failed by then.
+//
+// When fn has returned nil under a lease that is still held, the work is done: what fails
+// afterwards, the teardown of its scope or the release, is logged and fails no start. A
+// lease that was lost before fails it, since another replica may have worked meanwhile.
 //
 // M is a marker type of the application's own, and M is in the graph: what takes an
 // M has its OnStart hooks after the work.
@@ -40,7 +46,10 @@ import (
 // fn takes dig parameters of any kind, as for [Body], and returns nothing or an
 // error. It runs at every start of the application.
 func OnStart[M any](fn any, opts ...RunOption) Option {
-	run, err := newRunSettings(append([]RunOption{WaitForever(), SkipOn(lockfx.ErrSkipped)}, opts...))
+	run, err := newRunSettings(append([]RunOption{WaitForever()}, opts...))
+	skip := run.skipOn.value
+	skip.unwanted = true
+	run.skipOn.set(skip)
 	marker := reflect.TypeFor[M]()
 	title := fmt.Sprintf("OnStart[%v]", marker)
 	b := plainBody[onStartOf[M]](title, fn, run, callSite())
@@ -91,7 +100,7 @@ func (p asOnStart) provide(b *body, s *settings) []any {
 		lc.Append(fx.StartHook(func(ctx context.Context) error {
 			ctx, cancel := withinStart(ctx)
 			defer cancel()
-			err := bound.callPlain(ctx, bound.run, nil)
+			err := bound.work(ctx)
 			if over := context.Cause(ctx); err != nil && over != nil && !errors.Is(err, over) {
 				err = fmt.Errorf("%w: %w", over, err)
 			}
@@ -102,6 +111,24 @@ func (p asOnStart) provide(b *body, s *settings) []any {
 		}))
 		return reflect.Zero(p.marker)
 	}), b.pc)}
+}
+
+// work runs the body once. When it has returned nil under a lease that was still held, the
+// work is done, whatever becomes of the lease afterwards.
+func (b *boundBody) work(ctx context.Context) error {
+	var returned error
+	done := false
+	err := b.callPlain(ctx, &follow{body: func(h *lifecycle.Hold, call func() error) {
+		returned = call()
+		done = returned == nil && h.Held()
+	}})
+	if !done {
+		return join(returned, err)
+	}
+	if err != nil && b.lock.logger != nil {
+		forLines(b.lock.logger).Warn("cleanup of the start failed", zap.String("lock", b.lock.settings.name), keyField(b.lock.Key()), zap.Error(err))
+	}
+	return nil
 }
 
 func (p asOnStart) gives(*body, *settings) (reflect.Type, string) { return p.marker, "" }

@@ -66,7 +66,10 @@ func DoValue[T any](ctx context.Context, l *Lock, body func(context.Context, loc
 // joined, body's first. A body that returned nil although its lease was lost gets
 // the LostError. When the lease was not to be had it is a
 // [lockfx.NotAcquiredError], and when the scope could not be built a
-// [lockfx.ScopeError]; body did not run then.
+// [lockfx.ScopeError]; body did not run then. errors.Is finds each of the errors that
+// are joined. The error does not say whether body returned nil: a caller who must know
+// that the work was done, whatever became of the lease, has body set a variable, or
+// return a value ([RunValue]), which comes back with any error.
 func (l *Lock) Run(ctx context.Context, body any, opts ...RunOption) error {
 	return l.runBody(ctx, body, reflect.Value{}, opts)
 }

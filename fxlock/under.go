@@ -27,9 +27,15 @@ func (l *Lock) under(ctx context.Context, run runSettings, condition asker, body
 		Terms:   lifecycle.Terms{MinHold: run.minHold.value, OweLater: true, MaxHold: run.maxHold.value},
 		Gate:    run.gate.value.bind(l.Key()),
 	}
+	if run.follow != nil {
+		request.Missed = run.follow.missed
+	}
 	began, wanted := false, true
 	err := l.line.Run(l.labelled(ctx, run), request, func(ctx context.Context, h *lifecycle.Hold) error {
 		ctx = unlabelled(ctx, given)
+		if run.follow != nil && run.follow.granted != nil {
+			run.follow.granted(h)
+		}
 		if condition != nil {
 			yes, err := condition.ask(ctx)
 			if err != nil {
@@ -43,6 +49,8 @@ func (l *Lock) under(ctx context.Context, run runSettings, condition asker, body
 		return body(ctx, h)
 	})
 	switch {
+	case !wanted && run.follow != nil: // the lock's own event says if the release failed
+		return run.skipOn.value.ended(l, &lockfx.SkippedError{Key: l.Key(), Acquired: true}, nil)
 	case !wanted:
 		return run.skipOn.value.ended(l, &lockfx.SkippedError{Key: l.Key(), Acquired: true}, err)
 	case err != nil && !began:
