@@ -166,7 +166,7 @@ func TestProbes(t *testing.T) {
 		},
 		"a subscriber does not return": {
 			then: func(_ *testing.T, c *candidate, _ *farStore) {
-				c.Subscribe(func(e fxlock.LeadershipEvent) { time.Sleep(time.Hour) })
+				c.Subscribe(func(fxlock.LeadershipEvent) { time.Sleep(time.Hour) })
 				pass(time.Minute)
 			},
 			check: "has not returned for 1m0s", live: "has not returned for 1m0s",
