@@ -52,7 +52,8 @@ func (m *Machine) acquire(ctx, call context.Context, h *Hold) (lockfx.Grant, err
 		reason, err = lockfx.ReasonTimerUnarmable, m.acquireError(errNoTimer)
 	default:
 		stop := m.bound(h)
-		grant, err = m.storeAcquire(call, h.lease())
+		h.asking = request{call, h}
+		grant, err = m.storeAcquire(&h.asking, h.lease())
 		stop()
 		reason, err = m.accept(ctx, call, h, grant, err)
 	}

@@ -171,3 +171,56 @@ func TestTwoLocksWithOneKeyExcludeEachOther(t *testing.T) {
 		}
 	})
 }
+
+// The store knows by when it must have answered: at the local deadline, also for a client
+// that heeds nothing but deadlines, or when the caller's own time is over.
+func TestRequests_TellTheirDeadline(t *testing.T) {
+	const margin = ttl/100 + 2*time.Millisecond
+	for name, clock := range map[string]lockfx.Clock{"the system's clock": nil, "a clock of its own": newClock()} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, func(c *lifecycle.Config) { c.Clock = clock })
+				left := func(ctx context.Context) time.Duration {
+					end, ok := ctx.Deadline()
+					if !ok {
+						t.Error("the request has no deadline")
+					}
+					return time.Until(end)
+				}
+				r.store.acquires(func(ctx context.Context, next lockfx.Token) (lockfx.Grant, error) {
+					if got := left(ctx); got != ttl-margin {
+						t.Errorf("an acquisition has %v", got)
+					}
+					return lockfx.Grant{OK: true, Token: next}, nil
+				})
+				r.store.renews(func(ctx context.Context, _ lockfx.Token) (bool, error) {
+					if got := left(ctx); got != ttl-margin-ttl/3 { // until the lease of the beat before ends
+						t.Errorf("a renewal has %v", got)
+					}
+					return true, nil
+				})
+				if ok, err := r.Acquire(background); !ok || err != nil {
+					t.Fatal(ok, err)
+				}
+				time.Sleep(ttl)
+				synctest.Wait()
+				if n := len(r.store.calls("renew")); n != 3 {
+					t.Errorf("%d renewals", n)
+				}
+				r.wantRelease(t, true)
+
+				hurried, cancel := context.WithTimeout(background, time.Second)
+				defer cancel()
+				r.store.acquires(func(ctx context.Context, _ lockfx.Token) (lockfx.Grant, error) {
+					if got := left(ctx); got != time.Second {
+						t.Errorf("an acquisition of a caller who has a second has %v", got)
+					}
+					return lockfx.Grant{}, nil
+				})
+				if ok, err := r.Acquire(hurried); ok || err != nil {
+					t.Fatal(ok, err)
+				}
+			})
+		})
+	}
+}

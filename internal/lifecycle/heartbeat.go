@@ -52,7 +52,7 @@ func (h *Hold) tick(ctx context.Context) (held bool, err error) {
 	}
 	renewed, failure := false, errExited
 	defer func() { held, err = h.endRenewal(renewed, failure) }() // also if the store ended this goroutine
-	renewed, failure = h.m.storeRenew(call, h.token, h.lease())
+	renewed, failure = h.m.storeRenew(&request{call, h}, h.token, h.lease())
 	return held, err
 }
 

@@ -19,7 +19,8 @@ type Hold struct {
 	first   time.Time       // the first deadline
 	base    context.Context // carries the values of the acquiring context, and never ends
 	running bool            // a run owns this hold, and alone releases it
-	inside  runContext      // of the body; here it costs no allocation
+	asking  request         // of the acquisition; here it costs no allocation
+	inside  runContext      // of the body; likewise
 	terms   Terms
 
 	// Guarded by m.mu.
