@@ -11,6 +11,10 @@ import (
 // and must judge expiry by the store's own clock, read at the moment of the
 // decision. They accept every key that [CheckKey] accepts and refuse every other
 // one, and they refuse a ttl that [CheckTTL] refuses for their resolution.
+//
+// A lock bounds every call. The Deadline of the context of Acquire and Renew is the
+// instant from which the lease asked for, or held, would not be trusted any more, or an
+// earlier one: a store can divide that time among several attempts.
 type Store interface {
 	// Acquire takes the lease on key for ttl if it is free or expired, in one
 	// call, and never waits for it.

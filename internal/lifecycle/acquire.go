@@ -16,22 +16,23 @@ import (
 // ctx bounds the acquisition, not the hold. When the lock is not Idle or
 // Released, the error matches [lockfx.ErrNotIdle] and nothing changes.
 func (m *Machine) Acquire(ctx context.Context) (bool, error) {
-	call, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	h := m.newHold(ctx, cancel)
-	_, err := m.acquire(ctx, call, h)
+	h := m.newHold(ctx)
+	defer h.cancel(nil)
+	_, err := m.acquire(ctx, h)
 	m.tell()
 	return err == nil && h.token != 0, err
 }
 
-func (m *Machine) newHold(ctx context.Context, cancel context.CancelCauseFunc) *Hold {
-	return &Hold{m: m, base: context.WithoutCancel(ctx), cancel: cancel, terms: m.cfg.Terms}
+func (m *Machine) newHold(ctx context.Context) *Hold {
+	h := &Hold{m: m, base: context.WithoutCancel(ctx), terms: m.cfg.Terms}
+	h.request.Context, h.cancel = context.WithCancelCause(ctx)
+	return h
 }
 
-// acquire makes h the hold, or returns the store's refusal or an error. call is
-// the request's context: ctx, which h.cancel ends earlier. Its caller tells the
-// news, once it can deal with a callback that ends the goroutine.
-func (m *Machine) acquire(ctx, call context.Context, h *Hold) (lockfx.Grant, error) {
+// acquire makes h the hold, or returns the store's refusal or an error. ctx is that of
+// newHold. Its caller tells the news, once it can deal with a callback that ends the
+// goroutine.
+func (m *Machine) acquire(ctx context.Context, h *Hold) (lockfx.Grant, error) {
 	armed, err := m.begin(h)
 	if err != nil {
 		return lockfx.Grant{}, err
@@ -52,10 +53,9 @@ func (m *Machine) acquire(ctx, call context.Context, h *Hold) (lockfx.Grant, err
 		reason, err = lockfx.ReasonTimerUnarmable, m.acquireError(errNoTimer)
 	default:
 		stop := m.bound(h)
-		h.asking = request{call, h}
-		grant, err = m.storeAcquire(&h.asking, h.lease())
+		grant, err = m.storeAcquire(&h.request, h.lease())
 		stop()
-		reason, err = m.accept(ctx, call, h, grant, err)
+		reason, err = m.accept(ctx, h, grant, err)
 	}
 	if h.token != 0 {
 		settled = true
@@ -89,14 +89,15 @@ func (m *Machine) begin(h *Hold) (armed bool, err error) {
 	h.since = m.cfg.Clock.Now()
 	h.first = h.deadlineFrom(h.since)
 	h.deadline.Store(&h.first)
+	h.request.deadline = m.onSystemClock(h.first, h.since)
 	return h.armExpiry(h.since), nil
 }
 
 // accept judges the store's answer and, if it is a grant in every respect, makes
 // h the hold. Otherwise it says why not; a plain refusal is no error.
-// call is the context that the store had: it ends with ctx, the disposal or the
-// deadline, and those say more than the error that they provoked.
-func (m *Machine) accept(ctx, call context.Context, h *Hold, grant lockfx.Grant, err error) (lockfx.Reason, error) {
+// The context that the store had ends with ctx, the disposal or the deadline, and those
+// say more than the error that they provoked.
+func (m *Machine) accept(ctx context.Context, h *Hold, grant lockfx.Grant, err error) (lockfx.Reason, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	granted, reason, fault := m.judge(grant, err)
@@ -106,8 +107,8 @@ func (m *Machine) accept(ctx, call context.Context, h *Hold, grant lockfx.Grant,
 			return lockfx.ReasonDisposed, m.acquireError(lockfx.ErrDisposed)
 		case ctx.Err() != nil:
 			return lockfx.ReasonNone, m.acquireError(causeOf(ctx))
-		case call.Err() != nil:
-			return m.whyEnded(call), m.storeError("acquire", causeOf(call))
+		case h.request.Err() != nil:
+			return m.whyEnded(&h.request), m.storeError("acquire", causeOf(&h.request))
 		case granted && passed(h.Deadline(), m.cfg.Clock.Now()):
 			return lockfx.ReasonExpired, m.storeError("acquire", m.tooLate)
 		}

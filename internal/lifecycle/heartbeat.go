@@ -30,14 +30,23 @@ func (h *Hold) renew() {
 	_, _ = h.tick(h.base) // what goes wrong is told as an event
 }
 
+// renewal is one call of the store's Renew, and its context.
+type renewal struct {
+	request
+	cancel context.CancelCauseFunc
+	asked  time.Time     // when it left: the renewed lease counts from here
+	ended  chan struct{} // closes at its end
+}
+
 func (h *Hold) tick(ctx context.Context) (held bool, err error) {
-	call, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	begun, underWay, err := h.beginRenewal(cancel)
+	var r renewal
+	r.Context, r.cancel = context.WithCancelCause(ctx)
+	defer r.cancel(nil)
+	begun, underWay, err := h.beginRenewal(&r)
 	for underWay != nil {
 		select {
 		case <-underWay:
-			begun, underWay, err = h.beginRenewal(cancel)
+			begun, underWay, err = h.beginRenewal(&r)
 		case <-ctx.Done():
 			return h.Held(), fmt.Errorf("renew %q: %w", h.m.cfg.Key, causeOf(ctx))
 		}
@@ -46,20 +55,20 @@ func (h *Hold) tick(ctx context.Context) (held bool, err error) {
 		return false, err
 	}
 	if h.m.cfg.RenewRetry { // an attempt that hangs must leave time for another
-		if limit := h.m.after(h.m.cfg.Heartbeat, func() { cancel(h.m.noAnswer) }); limit != nil {
+		if limit := h.m.after(h.m.cfg.Heartbeat, func() { r.cancel(h.m.noAnswer) }); limit != nil {
 			defer limit.Stop()
 		}
 	}
 	renewed, failure := false, errExited
 	defer func() { held, err = h.endRenewal(renewed, failure) }() // also if the store ended this goroutine
-	renewed, failure = h.m.storeRenew(&request{call, h}, h.token, h.lease())
+	renewed, failure = h.m.storeRenew(&r, h.token, h.lease())
 	return held, err
 }
 
-// beginRenewal notes the instant that the renewed lease counts from, and reports
+// beginRenewal makes r the renewal that is under way, and reports
 // whether there is something to renew. Otherwise it returns a channel that closes at
 // the end of the renewal that is under way; or the loss, if there is one.
-func (h *Hold) beginRenewal(cancel context.CancelCauseFunc) (begun bool, underWay <-chan struct{}, loss error) {
+func (h *Hold) beginRenewal(r *renewal) (begun bool, underWay <-chan struct{}, loss error) {
 	m := h.m
 	m.mu.Lock()
 	defer m.unlock()
@@ -67,7 +76,7 @@ func (h *Hold) beginRenewal(cancel context.CancelCauseFunc) (begun bool, underWa
 		return false, nil, h.lossError()
 	}
 	if h.renewal != nil {
-		return false, h.renewal, nil
+		return false, h.renewal.ended, nil
 	}
 	now := m.cfg.Clock.Now()
 	if passed(h.Deadline(), now) { // paused or suspended: the lease may be another's by now
@@ -78,7 +87,12 @@ func (h *Hold) beginRenewal(cancel context.CancelCauseFunc) (begun bool, underWa
 		h.beat.Stop()
 		h.beat = nil
 	}
-	h.renewal, h.cancelRenewal, h.asked = make(chan struct{}), cancel, now
+	deadline := h.Deadline()
+	if retry := now.Add(m.cfg.Heartbeat); m.cfg.RenewRetry && retry.Before(deadline) {
+		deadline = retry
+	}
+	r.deadline, r.asked, r.ended = m.onSystemClock(deadline, now), now, make(chan struct{})
+	h.renewal = r
 	return true, nil, nil
 }
 
@@ -87,12 +101,13 @@ func (h *Hold) endRenewal(renewed bool, err error) (bool, error) {
 	m := h.m
 	m.mu.Lock()
 	defer m.unlock()
-	close(h.renewal)
-	h.renewal, h.cancelRenewal = nil, nil
+	r := h.renewal
+	close(r.ended)
+	h.renewal = nil
 	if h.State() != lockfx.Held {
 		return false, h.lossError()
 	}
-	next := h.asked.Add(m.cfg.Heartbeat)
+	next := r.asked.Add(m.cfg.Heartbeat)
 	switch now := m.cfg.Clock.Now(); {
 	case passed(h.Deadline(), now):
 		h.expired()
@@ -110,7 +125,7 @@ func (h *Hold) endRenewal(renewed bool, err error) (bool, error) {
 		h.lose(lockfx.ReasonHeartbeatFailed, nil)
 	default:
 		h.failures = 0
-		deadline := h.deadlineFrom(h.asked)
+		deadline := h.deadlineFrom(r.asked)
 		h.deadline.Store(&deadline)
 		if passed(deadline, now) {
 			h.expired()

@@ -18,24 +18,22 @@ type Hold struct {
 
 	first   time.Time       // the first deadline
 	base    context.Context // carries the values of the acquiring context, and never ends
+	request request         // the context of the request; that of the body descends from the one in it
 	running bool            // a run owns this hold, and alone releases it
-	asking  request         // of the acquisition; here it costs no allocation
-	inside  runContext      // of the body; likewise
+	inside  runContext      // of the body; here it costs no allocation
 	terms   Terms
 
 	// Guarded by m.mu.
-	cancel        context.CancelCauseFunc // ends the request, and then the body
-	onBeat        func()                  // renew, bound once
-	beat          lockfx.Timer            // the next heartbeat
-	expiry        lockfx.Timer            // declares the loss at the deadline
-	renewal       chan struct{}           // not nil while a renewal is under way, and closed at its end
-	cancelRenewal context.CancelCauseFunc // not nil while a renewal is under way
-	asked         time.Time               // when the last renewal left
-	failures      int                     // renewals that failed in a row
-	abandoned     bool                    // disposal ran out of time: no more heartbeats
-	leaving       bool                    // a release has begun
-	loss          *lockfx.LostError
-	onLost        func(*lockfx.LostError) // or nil
+	cancel    context.CancelCauseFunc // ends the request, and then the body
+	onBeat    func()                  // renew, bound once
+	beat      lockfx.Timer            // the next heartbeat
+	expiry    lockfx.Timer            // declares the loss at the deadline
+	renewal   *renewal                // not nil while one is under way
+	failures  int                     // renewals that failed in a row
+	abandoned bool                    // disposal ran out of time: no more heartbeats
+	leaving   bool                    // a release has begun
+	loss      *lockfx.LostError
+	onLost    func(*lockfx.LostError) // or nil
 }
 
 var _ lockfx.Holder = (*Hold)(nil)
@@ -135,8 +133,8 @@ func (h *Hold) lose(reason lockfx.Reason, cause error) {
 	if h.onLost != nil {
 		go h.onLost(h.loss)
 	}
-	if h.cancelRenewal != nil {
-		h.cancelRenewal(h.loss)
+	if h.renewal != nil {
+		h.renewal.cancel(h.loss)
 	}
 	m.announce(h, lockfx.Event{Kind: lockfx.EventLost, Reason: reason, Err: cause})
 }

@@ -35,7 +35,7 @@ func (m *Machine) Release(ctx context.Context) (bool, error) {
 
 // release is Release for a ctx that does not end.
 func (m *Machine) release(ctx context.Context, h *Hold) (ok bool, err error) {
-	renewal, ask, first := m.beginRelease(h)
+	underWay, ask, first := m.beginRelease(h)
 	if !first {
 		return false, nil
 	}
@@ -56,7 +56,7 @@ func (m *Machine) release(ctx context.Context, h *Hold) (ok bool, err error) {
 		m.endRelease(h, kept, ok, err)
 	}()
 	switch {
-	case !joined(bounded, renewal):
+	case !joined(bounded, underWay):
 		return false, fmt.Errorf("%w: %w", errStillRenewal, m.tooSlow)
 	case !ask:
 		return false, nil
@@ -68,11 +68,11 @@ func (m *Machine) release(ctx context.Context, h *Hold) (ok bool, err error) {
 	return m.storeRelease(bounded, h.token)
 }
 
-// beginRelease stops everything that could renew, and returns a channel that
-// closes at the end of the renewal that is under way, if there is one. It reports
+// beginRelease stops everything that could renew, and returns the renewal that
+// is under way, if there is one. It reports
 // whether the store is to be asked, and whether this call is the one that releases.
 // A loss that it notices is told when the release is done: OnLost may wait for that.
-func (m *Machine) beginRelease(h *Hold) (renewal <-chan struct{}, ask, first bool) {
+func (m *Machine) beginRelease(h *Hold) (underWay *renewal, ask, first bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if h.leaving {
@@ -87,8 +87,8 @@ func (m *Machine) beginRelease(h *Hold) (renewal <-chan struct{}, ask, first boo
 	}
 	m.move(h, lockfx.Releasing)
 	h.disarm()
-	if h.cancelRenewal != nil {
-		h.cancelRenewal(errReleasing)
+	if h.renewal != nil {
+		h.renewal.cancel(errReleasing)
 	}
 	return h.renewal, true, true
 }
@@ -99,12 +99,12 @@ func (m *Machine) unknownToken(h *Hold) error {
 }
 
 // joined waits for the renewal under way. No other starts: the hold is not Held.
-func joined(ctx context.Context, renewal <-chan struct{}) bool {
-	if renewal == nil {
+func joined(ctx context.Context, underWay *renewal) bool {
+	if underWay == nil {
 		return true
 	}
 	select {
-	case <-renewal:
+	case <-underWay.ended:
 		return true
 	case <-ctx.Done():
 		return false

@@ -7,23 +7,26 @@ import (
 	"github.com/lockfx/lockfx"
 )
 
-// request is the context of one acquisition or renewal as the store sees it: it tells its
-// deadline, which is the local deadline of the lease. Clients that heed nothing but
-// deadlines then end in time, and a store can give an attempt a part of the time that is
-// left. It ends with the context that it embeds: the expiry timer of the hold sees to that.
+// request is the context of a call of the store that asks for a lease. Something else ends
+// it at its deadline; clients that heed deadlines alone learn that instant from it.
 type request struct {
 	context.Context
-	hold *Hold
+	deadline time.Time // on the system's clock
 }
 
-// Deadline returns the earlier one of the local deadline and of the caller's.
+// Deadline returns the caller's deadline or that of the lease, whichever is earlier.
 func (r *request) Deadline() (time.Time, bool) {
-	end := r.hold.Deadline()
-	if clock := r.hold.m.cfg.Clock; clock != lockfx.SystemClock() {
-		end = time.Now().Add(end.Sub(clock.Now())) // clients go by the system's clock
+	if at, limited := r.Context.Deadline(); limited && at.Before(r.deadline) {
+		return at, true
 	}
-	if callers, ok := r.Context.Deadline(); ok && callers.Before(end) {
-		return callers, true
+	return r.deadline, true
+}
+
+// onSystemClock returns the instant that is as far from the system's present as at is from
+// now on the machine's clock: what a client does with a deadline, it does by package time.
+func (m *Machine) onSystemClock(at, now time.Time) time.Time {
+	if m.cfg.Clock == lockfx.SystemClock() {
+		return at
 	}
-	return end, true
+	return time.Now().Add(at.Sub(now))
 }

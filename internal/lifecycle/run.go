@@ -22,11 +22,10 @@ func (m *Machine) Run(ctx context.Context, body func(context.Context, *Hold) err
 
 // RunOn is Run on other terms than those of the configuration.
 func (m *Machine) RunOn(ctx context.Context, terms Terms, body func(context.Context, *Hold) error) (err error) {
-	run, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	h := m.newHold(ctx, cancel)
+	h := m.newHold(ctx)
+	defer h.cancel(nil)
 	h.running, h.terms = true, terms
-	answer, err := m.acquire(ctx, run, h)
+	answer, err := m.acquire(ctx, h)
 	switch {
 	case !h.begun() && errors.Is(err, lockfx.ErrNotIdle):
 		return &lockfx.NotAcquiredError{Key: m.cfg.Key, Self: true}
@@ -36,11 +35,11 @@ func (m *Machine) RunOn(ctx context.Context, terms Terms, body func(context.Cont
 		return &lockfx.NotAcquiredError{Key: m.cfg.Key, HeldBy: answer.HeldBy, RetryAfter: answer.RetryAfter}
 	}
 	defer func() {
-		cancel(nil) // what the body left running stops before the lease is given back
+		h.cancel(nil) // what the body left running stops before the lease is given back
 		err = m.finish(h, err)
 	}()
 	m.tellBeforeBody()
-	h.inside = runContext{lockfx.WithToken(run, h.token), h}
+	h.inside = runContext{lockfx.WithToken(h.request.Context, h.token), h}
 	return body(&h.inside, h)
 }
 
