@@ -63,6 +63,9 @@ func (b *body) bind(s *settings) any {
 	var p paramObject
 	lockField := p.add(reflect.TypeFor[*Lock](), nameTag([]string{s.name}))
 	lifecycleField := p.add(reflect.TypeFor[fx.Lifecycle](), "")
+	for _, marker := range b.run.after {
+		p.add(marker, "") // its hook comes before those of the body, then
+	}
 	loggerField := 0
 	if wanted := b.blueprint.logger; wanted != nil && s.logger == nil {
 		loggerField = p.add(loggerType, `optional:"`+strconv.FormatBool(wanted.Optional)+`"`)

@@ -73,6 +73,27 @@ func ExampleLeadership() {
 	// led by token 0 <nil>
 }
 
+// A leader works on what a migration has prepared, so it says that it begins after it.
+func ExampleAfter() {
+	type Migrated struct{}
+	leads := make(chan struct{})
+	store := fxlock.NewMemoryStore()
+	dispatcher := fxlock.Module("dispatcher", fxlock.WithStore(store), fxlock.Named(),
+		fxlock.Lead(func() {
+			fmt.Println("dispatch")
+			close(leads)
+		}, fxlock.OneTerm(), fxlock.After[Migrated]()))
+	migrations := fxlock.Module("migrations", fxlock.WithStore(store), fxlock.Named(),
+		fxlock.OnStart[Migrated](func() { fmt.Println("migrate") }))
+
+	fmt.Println(fxlock.Validate(dispatcher, migrations))
+	inApp(func(context.Context) { <-leads }, dispatcher, migrations)
+	// Output:
+	// <nil>
+	// migrate
+	// dispatch
+}
+
 // A migration runs under a lock before the servers open: replicas that start
 // together run it one at a time, and only as long as it is needed.
 func ExampleOnStart() {

@@ -44,6 +44,9 @@ import (
 // The campaign waits for the lock whatever [Wait] of the module says; its other
 // options hold for each term: [If] that says no is asked again after [TermPause].
 //
+// A first term may begin before the work of an [OnStart] of the same application, unless
+// [After] says otherwise.
+//
 // A *[Leadership] is in the graph as `name:"<name>"` and, unless the module is
 // [Named], unnamed too. Nobody needs to take it. A module can have one Lead.
 func Lead(fn any, opts ...LeadOption) Option {
@@ -55,7 +58,7 @@ func Lead(fn any, opts ...LeadOption) Option {
 		}
 		o.applyLead(&lead)
 	}
-	b := plainBody[leadTerm]("Lead", fn, runSettings{}, callSite())
+	b := plainBody[leadTerm]("Lead", fn, runSettings{after: lead.after}, callSite())
 	b.run.wait.set(waiting.Forever)
 	b.text = bodyText("Lead", fn, opts)
 	b.purpose = asLeader{lead}
@@ -81,6 +84,8 @@ type leadSettings struct {
 	pause   time.Duration
 	oneTerm bool
 	faults  []error
+
+	after, notAfter []reflect.Type
 }
 
 type leadOption struct {
@@ -122,7 +127,7 @@ func (p asLeader) provide(b *body, s *settings) []any {
 		return reflect.ValueOf(l)
 	})
 	_, tag := p.gives(b, s)
-	provided := []any{annotated.Located(made, b.pc, fx.ResultTags(tag))}
+	provided := []any{orderRule(b, s, p.leadSettings), annotated.Located(made, b.pc, fx.ResultTags(tag))}
 	if !s.named {
 		provided = append(provided, annotated.Located(passOn(reflect.TypeFor[*Leadership](), tag), b.pc))
 	}

@@ -10,7 +10,6 @@ import (
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
-	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock/internal/annotated"
 	"github.com/lockfx/lockfx/internal/lifecycle"
 )
@@ -38,6 +37,8 @@ import (
 //	fxlock.Module("migrations", fxlock.OnStart[Migrated](migrate, fxlock.If(pending)))
 //	func NewServer(lc fx.Lifecycle, _ Migrated) *Server // its OnStart follows migrate
 //
+// A [Lead] and a [Body] have their hooks after the work with [After].
+//
 // CONSTRUCTORS STILL RUN FIRST: fx builds everything before it starts anything, so
 // the constructor of what takes an M must not rely on the work yet. The work runs
 // even if nobody takes M. A test that supplies its own, fx.Replace(Migrated{}), keeps
@@ -55,10 +56,7 @@ func OnStart[M any](fn any, opts ...RunOption) Option {
 	b := plainBody[onStartOf[M]](title, fn, run, callSite())
 	b.purpose = asOnStart{marker}
 	b.text = bodyText(title, fn, opts)
-	if marker.PkgPath() == "" || marker.Kind() == reflect.Interface {
-		err = errors.Join(err, fmt.Errorf("%w: %v must be a marker type of your own, such as: type Migrated struct{}", lockfx.ErrConfig, marker))
-	}
-	return b.option(err)
+	return b.option(errors.Join(err, checkMarker(marker)))
 }
 
 // onStartOf is the func type of the work behind an M.

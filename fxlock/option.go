@@ -3,6 +3,7 @@ package fxlock
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -55,7 +56,8 @@ type runSettings struct {
 	condition choice[*condition]
 	skipOn    choice[skips]
 	gate      choice[gateOf]
-	follow    *follow // or nil
+	after     []reflect.Type // markers of jobs of the start
+	follow    *follow        // or nil
 
 	faults []error
 }

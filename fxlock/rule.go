@@ -38,8 +38,11 @@ func oneUnnamed(site uintptr) any {
 // oneOfThatType is the rule for what is in the graph by the type of a body or a marker.
 func oneOfThatType(b *body, t reflect.Type) any {
 	option, _, _ := strings.Cut(b.text, "[")
-	return provideRule(b.pc, fmt.Sprintf("a %s.%s, of which there can be one: give the second %s a type of its own",
-		t.PkgPath(), t.Name(), option))
+	return provideRule(b.pc, typeRule(typeName(t), option))
+}
+
+func typeRule(name, option string) string {
+	return fmt.Sprintf("a %s, of which there can be one: give the second %s a type of its own", name, option)
 }
 
 // passOn returns a constructor that gives the value of type t with the given tag. What

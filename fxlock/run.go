@@ -152,6 +152,9 @@ func checkBody(fn, dst reflect.Value) error {
 func (l *Lock) settle(opts []RunOption) (runSettings, error) {
 	run, err := newRunSettings(opts)
 	run = run.over(l.settings.run)
+	if len(run.after) > 0 {
+		err = errors.Join(err, fmt.Errorf("%w: fxlock.After is for a fxlock.Body, an OnStart or a Lead", lockfx.ErrConfig))
+	}
 	if err = errors.Join(err, run.check()); err != nil {
 		return run, l.scopeError("check the options", err)
 	}

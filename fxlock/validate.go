@@ -1,6 +1,7 @@
 package fxlock
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -9,6 +10,7 @@ import (
 
 	"go.uber.org/fx"
 
+	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock/internal/annotated"
 	"github.com/lockfx/lockfx/fxlock/internal/mapdecode"
 )
@@ -35,7 +37,8 @@ func (s *settings) provideReach(site uintptr) any {
 
 // Validate is fx.ValidateApp that also reaches every lock and every [Body] which
 // nobody takes, whose error says what may have been meant by a name or a type of ours that
-// is missing, and that logs nothing unless opts say so. Call it in a test of the
+// is missing, and that logs nothing unless opts say so. A [Lead] beside an [OnStart] must
+// say whether it begins after that: see [After] and [NotAfter]. Call it in a test of the
 // application: it builds nothing.
 func Validate(opts ...fx.Option) error {
 	type all struct {
@@ -43,8 +46,12 @@ func Validate(opts ...fx.Option) error {
 		Reached []reach `group:"fxlock:reach"`
 	}
 	app := fx.Options(opts...)
-	if err := fx.ValidateApp(fx.NopLogger, app, fx.Invoke(func(all) {})); err != nil {
-		return fmt.Errorf("fxlock.Validate: %w%s", err, hint(err.Error(), app))
+	err := fx.ValidateApp(fx.NopLogger, app, fx.Invoke(func(all) {}))
+	if err != nil {
+		err = fmt.Errorf("%w%s", err, hint(err.Error(), app))
+	}
+	if err = join(err, unordered(app.String())); err != nil {
+		return at("fxlock.Validate", err)
 	}
 	return nil
 }
@@ -52,8 +59,36 @@ func Validate(opts ...fx.Option) error {
 // How fx prints what is missing, and an option that has the rule of a lock's name.
 var (
 	missingType = regexp.MustCompile(`missing type.*?(\*fxlock\.(?:Lock|Leadership|Scope)|lockfx\.(?:Token|Holder))(?:\[name="([^"]*)"\])?`)
-	lockOfName  = regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta(nameRule("NAME")), "NAME", "(.*?)"))
+	lockOfName  = ruleOf(nameRule(anything))
+	markerOfJob = ruleOf(typeRule(word, "fxlock.OnStart"))
+	leadOfName  = ruleOf(leadRule(anything, anything))
 )
+
+// What stands in a rule for anything, and for anything without a space.
+const anything, word = "<any>", "<word>"
+
+// ruleOf returns the pattern of a rule.
+func ruleOf(rule string) *regexp.Regexp {
+	return regexp.MustCompile(strings.NewReplacer(anything, `(.*?)`, word, `(\S+?)`).Replace(regexp.QuoteMeta(rule)))
+}
+
+// unordered returns an error for each Lead that does not say whether it begins after a job
+// of the start. app is how fx prints the options.
+func unordered(app string) error {
+	var faults []error
+	for _, lead := range leadOfName.FindAllStringSubmatch(app, -1) {
+		for _, job := range markerOfJob.FindAllStringSubmatch(app, -1) {
+			if slices.Contains(strings.Fields(lead[2]), job[1]) {
+				continue
+			}
+			head, _, _ := strings.Cut(job[1], "[")
+			marker := job[1][strings.LastIndex(head, "/")+1:] // as it is written
+			faults = append(faults, fmt.Errorf("%w: the fxlock.Lead of lock %q may begin before fxlock.OnStart[%s]: "+
+				"add fxlock.After[%s]() to it, or fxlock.NotAfter[%s]() if it need not wait", lockfx.ErrConfig, lead[1], marker, marker, marker))
+		}
+	}
+	return errors.Join(faults...)
+}
 
 // hint says what may have been meant by a type of ours that is missing in app.
 func hint(message string, app fx.Option) string {
