@@ -39,11 +39,23 @@ type LostError struct {
 	Key    string
 	Token  Token
 	Reason Reason
+	// Err is the last failure of the store, if one led to the loss: what it said, or that
+	// it did not answer. It matches [ErrStore]. Nil when the store is not to blame.
+	Err error
+	// SilentSince is when the store last confirmed the lease, if Err is set.
+	SilentSince time.Time
 }
 
 func (e *LostError) Error() string {
-	return "hold " + strconv.Quote(e.Key) + ": lease lost: " + e.Reason.String() + " (token " + e.Token.String() + ")"
+	msg := "hold " + strconv.Quote(e.Key) + ": lease lost: " + e.Reason.String() + " (token " + e.Token.String() + ")"
+	if e.Err != nil {
+		msg += ": not confirmed since " + e.SilentSince.Format(time.RFC3339Nano) + ": " + e.Err.Error()
+	}
+	return msg
 }
+
+// Unwrap returns Err.
+func (e *LostError) Unwrap() error { return e.Err }
 
 // Is reports whether target is [ErrLost].
 func (e *LostError) Is(target error) bool { return target == ErrLost }

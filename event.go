@@ -42,6 +42,9 @@ type Event struct {
 	RetryAfter time.Duration // on EventRefused: how long that lease can last, if known; on EventReleased: how long the key is kept from everybody, by a shortest hold
 	Note       string        // what a gate in front of the store said
 	Err        error
+	// SilentSince is when the store last confirmed the lease: on EventRenewFailed, and on
+	// EventLost with an Err.
+	SilentSince time.Time
 }
 
 // String returns the event in one line for people.

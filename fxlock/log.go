@@ -43,6 +43,9 @@ func logEvents(logger *zap.Logger) func(lockfx.Event) {
 		if e.Note != "" {
 			fields = append(fields, zap.String("gate", e.Note))
 		}
+		if !e.SilentSince.IsZero() {
+			fields = append(fields, zap.Time("silent_since", e.SilentSince))
+		}
 		if e.Err != nil {
 			fields = append(fields, zap.Error(e.Err))
 		}

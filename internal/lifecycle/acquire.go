@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/lockfx/lockfx"
@@ -108,9 +109,9 @@ func (m *Machine) accept(ctx context.Context, h *Hold, grant lockfx.Grant, err e
 		case ctx.Err() != nil:
 			return lockfx.ReasonNone, m.acquireError(causeOf(ctx))
 		case h.request.Err() != nil:
-			return m.whyEnded(&h.request), m.storeError("acquire", causeOf(&h.request))
+			return h.whyEnded(&h.request)
 		case granted && passed(h.Deadline(), m.cfg.Clock.Now()):
-			return lockfx.ReasonExpired, m.storeError("acquire", m.tooLate)
+			return h.tooLate(m.tooLate)
 		}
 	}
 	if !granted {
@@ -120,7 +121,7 @@ func (m *Machine) accept(ctx context.Context, h *Hold, grant lockfx.Grant, err e
 	if !h.armBeat(h.since.Add(m.cfg.Heartbeat)) {
 		return lockfx.ReasonTimerUnarmable, m.acquireError(errNoTimer)
 	}
-	h.token = grant.Token
+	h.token, h.confirmed = grant.Token, m.cfg.Clock.Now()
 	m.last, m.pending = grant.Token, nil
 	m.move(h, lockfx.Held)
 	m.cur.Store(h)
@@ -131,13 +132,24 @@ func (m *Machine) accept(ctx context.Context, h *Hold, grant lockfx.Grant, err e
 	return lockfx.ReasonNone, nil
 }
 
-// whyEnded returns the reason for which call ended: the local deadline, or none of
-// the lease's, but that nobody waits for it any more.
-func (m *Machine) whyEnded(call context.Context) lockfx.Reason {
-	if context.Cause(call) == m.tooLate { //nolint:errorlint // made for this comparison
-		return lockfx.ReasonExpired
+// whyEnded says why call ended: by the local deadline, or because nobody waits for it any
+// more, which is no fault of the lease.
+func (h *Hold) whyEnded(call context.Context) (lockfx.Reason, error) {
+	cause := causeOf(call)
+	if errors.Is(cause, h.m.tooLate) {
+		return h.tooLate(cause)
 	}
-	return lockfx.ReasonNone
+	return lockfx.ReasonNone, h.m.storeError("acquire", cause)
+}
+
+// tooLate says that there was no answer before the first deadline of h: that of the lease,
+// of which the store had all, or that of the longest hold.
+func (h *Hold) tooLate(cause error) (lockfx.Reason, error) {
+	if end, limited := h.end(); limited && !h.first.Before(end) {
+		return lockfx.ReasonMaxHold, h.m.acquireError(fmt.Errorf("%w: the max hold of %v was over before the store had answered",
+			lockfx.ErrTimeout, h.terms.MaxHold))
+	}
+	return lockfx.ReasonExpired, h.m.storeError("acquire", cause)
 }
 
 // judge is the whitelist: only a Grant that is OK, carries a token of 1 or more

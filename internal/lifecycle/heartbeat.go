@@ -107,24 +107,31 @@ func (h *Hold) endRenewal(renewed bool, err error) (bool, error) {
 	if h.State() != lockfx.Held {
 		return false, h.lossError()
 	}
-	next := r.asked.Add(m.cfg.Heartbeat)
-	switch now := m.cfg.Clock.Now(); {
-	case passed(h.Deadline(), now):
+	next, now := r.asked.Add(m.cfg.Heartbeat), m.cfg.Clock.Now()
+	late := passed(h.Deadline(), now)
+	if late && err == nil {
+		err = errNoAnswer
+	}
+	if err != nil {
+		err = m.storeError("renew", err)
+		h.failure = err
+	}
+	switch {
+	case late:
 		h.expired()
 	case err != nil && m.cfg.RenewRetry:
-		err = m.storeError("renew", err)
-		m.announce(h, lockfx.Event{Kind: lockfx.EventRenewFailed, Err: err})
+		m.announce(h, lockfx.Event{Kind: lockfx.EventRenewFailed, Err: err, SilentSince: h.confirmed})
 		next = now.Add(backOff(m.cfg.Heartbeat, h.failures))
 		h.failures++
 		if h.beatOn(next) {
 			return true, err
 		}
 	case err != nil:
-		h.lose(lockfx.ReasonStoreError, m.storeError("renew", err))
+		h.lose(lockfx.ReasonStoreError, err)
 	case !renewed:
 		h.lose(lockfx.ReasonHeartbeatFailed, nil)
 	default:
-		h.failures = 0
+		h.failures, h.failure, h.confirmed = 0, nil, now
 		deadline := h.deadlineFrom(r.asked)
 		h.deadline.Store(&deadline)
 		if passed(deadline, now) {

@@ -29,6 +29,8 @@ type Hold struct {
 	beat      lockfx.Timer            // the next heartbeat
 	expiry    lockfx.Timer            // declares the loss at the deadline
 	renewal   *renewal                // not nil while one is under way
+	confirmed time.Time               // when the store last granted or renewed
+	failure   error                   // of the store since then: the last one
 	failures  int                     // renewals that failed in a row
 	abandoned bool                    // disposal ran out of time: no more heartbeats
 	leaving   bool                    // a release has begun
@@ -102,14 +104,16 @@ func (h *Hold) expire() {
 
 // expired declares the loss at the deadline. m.mu is held.
 func (h *Hold) expired() {
-	reason := lockfx.ReasonExpired
-	if end, limited := h.end(); limited && !h.Deadline().Before(end) {
-		reason = lockfx.ReasonMaxHold
+	switch end, limited := h.end(); {
+	case h.abandoned:
+		h.lose(lockfx.ReasonDisposed, nil)
+	case limited && !h.Deadline().Before(end):
+		h.lose(lockfx.ReasonMaxHold, nil)
+	case h.failure == nil && h.renewal != nil:
+		h.lose(lockfx.ReasonExpired, h.m.storeError("renew", errNoAnswer))
+	default: // a process that stood still has asked nothing, so that the store is not to blame
+		h.lose(lockfx.ReasonExpired, h.failure)
 	}
-	if h.abandoned {
-		reason = lockfx.ReasonDisposed
-	}
-	h.lose(reason, nil)
 }
 
 // disarm stops both timers. m.mu is held.
@@ -123,12 +127,16 @@ func (h *Hold) disarm() {
 	h.beat, h.expiry = nil, nil
 }
 
-// lose is the one way from Held to Lost. m.mu is held; m.unlock tells OnLost.
+// lose is the one way from Held to Lost. cause is the failure of the store that led to
+// it, or nil. m.mu is held; m.unlock tells OnLost.
 func (h *Hold) lose(reason lockfx.Reason, cause error) {
 	m := h.m
 	m.move(h, lockfx.Lost)
 	h.disarm()
-	h.loss = &lockfx.LostError{Key: m.cfg.Key, Token: h.token, Reason: reason}
+	h.loss = &lockfx.LostError{Key: m.cfg.Key, Token: h.token, Reason: reason, Err: cause}
+	if cause != nil {
+		h.loss.SilentSince = h.confirmed
+	}
 	h.cancel(h.loss)
 	if h.onLost != nil {
 		go h.onLost(h.loss)
@@ -136,7 +144,7 @@ func (h *Hold) lose(reason lockfx.Reason, cause error) {
 	if h.renewal != nil {
 		h.renewal.cancel(h.loss)
 	}
-	m.announce(h, lockfx.Event{Kind: lockfx.EventLost, Reason: reason, Err: cause})
+	m.announce(h, lockfx.Event{Kind: lockfx.EventLost, Reason: reason, Err: cause, SilentSince: h.loss.SilentSince})
 }
 
 // outcomeUnknown reports whether the store may still hold the lost lease.

@@ -95,7 +95,7 @@ func TestBothLastLegsAlwaysRun(t *testing.T) {
 						var lost *lockfx.LostError
 						if what.reason != 0 {
 							fault = lockfx.ErrLost
-							if !errors.As(context.Cause(bodyCtx), &lost) || *lost != (lockfx.LostError{Key: key, Token: 1, Reason: what.reason}) {
+							if !errors.As(context.Cause(bodyCtx), &lost) || lost.Key != key || lost.Token != 1 || lost.Reason != what.reason {
 								t.Errorf("the body's context ended by %v", context.Cause(bodyCtx))
 							}
 						}

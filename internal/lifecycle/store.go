@@ -13,6 +13,7 @@ import (
 
 var (
 	errReleasing    = errors.New("the lease is being released")
+	errNoAnswer     = errors.New("no answer before the end of the lease")
 	errNoTimer      = errors.New("timer unarmable: the clock armed no timer")
 	errExited       = errors.New("the call ended its goroutine")
 	errStillRenewal = errors.New("a renewal is still under way; the lease is left to expire")
