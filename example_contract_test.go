@@ -69,11 +69,20 @@ func ExampleTokenFrom() {
 		fence := lockfx.TokenFrom(ctx)
 		fmt.Println(fence, fence.Valid())
 	}
-	write(lockfx.WithToken(context.Background(), lockfx.Token(1764547200000001)))
+	write(lockfx.WithToken(context.Background(), "nightly", lockfx.Token(1764547200000001)))
 	write(context.Background()) // no run: nothing may be written
 	// Output:
 	// 1764547200000001 true
 	// 0 false
+}
+
+// In a run inside another lock's run, a resource asks for the token of the lock that
+// guards it.
+func ExampleTokenFor() {
+	ctx := lockfx.WithToken(context.Background(), "nightly", 7)
+	ctx = lockfx.WithToken(ctx, "migrations", 1200)
+	fmt.Println(lockfx.TokenFor(ctx, "nightly"), lockfx.TokenFor(ctx, "migrations"), lockfx.TokenFrom(ctx))
+	// Output: 7 1200 1200
 }
 
 // A label is what those who are refused are told of the holder.

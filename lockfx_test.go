@@ -192,6 +192,10 @@ func TestTwoLocksOfOneApplication(t *testing.T) {
 				if h.Key() != "migrations" || !locks.Nightly.Held() || locks.Migrations.Token() != h.Token() || lockfx.TokenFrom(ctx) != h.Token() {
 					t.Errorf("the inner run is of %q, token %v in %v", h.Key(), h.Token(), lockfx.TokenFrom(ctx))
 				}
+				outer, own, none := lockfx.TokenFor(ctx, "nightly"), lockfx.TokenFor(ctx, "migrations"), lockfx.TokenFor(ctx, "other")
+				if outer != locks.Nightly.Token() || own != h.Token() || none != 0 {
+					t.Errorf("by key the tokens are %v of nightly, %v of migrations, %v of a lock that has no run", outer, own, none)
+				}
 				return nil
 			})),
 		fx.Populate(&inner))

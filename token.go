@@ -22,30 +22,48 @@ func (t Token) Valid() bool { return t >= 1 }
 
 type tokenKey struct{}
 
-// WithToken returns a context that carries t. The lifecycle calls it for the
-// context of a run.
-func WithToken(ctx context.Context, t Token) context.Context {
-	return &tokenContext{ctx, t}
+// WithToken returns a context that carries the token t of a run under the lock on key.
+// The lifecycle calls it for the context of a run.
+func WithToken(ctx context.Context, key string, t Token) context.Context {
+	return &tokenContext{ctx, key, t}
 }
 
 // tokenContext saves what context.WithValue spends on boxing the token.
 type tokenContext struct {
 	context.Context
+	key   string
 	token Token
 }
 
 func (c *tokenContext) Value(key any) any {
 	if key == (tokenKey{}) {
-		return c.token
+		return c // a pointer: handing it out allocates nothing
 	}
 	return c.Context.Value(key)
 }
 
-// TokenFrom returns the fencing token of the run that ctx belongs to, or 0 when
-// ctx belongs to none. It does not say whether the lease still holds.
+// TokenFrom returns the fencing token of the innermost run that ctx belongs to, or 0
+// when ctx belongs to none. Code that may be called from a run inside another lock's
+// run asks for the lock that it means: see [TokenFor]. Neither says whether the lease
+// still holds.
 func TokenFrom(ctx context.Context) Token {
-	t, _ := ctx.Value(tokenKey{}).(Token)
-	return t
+	if c, ok := ctx.Value(tokenKey{}).(*tokenContext); ok {
+		return c.token
+	}
+	return 0
+}
+
+// TokenFor returns the fencing token of the innermost run under the lock on key that
+// ctx belongs to, or 0 when it belongs to none.
+func TokenFor(ctx context.Context, key string) Token {
+	c, ok := ctx.Value(tokenKey{}).(*tokenContext)
+	for ok && c.key != key {
+		c, ok = c.Context.Value(tokenKey{}).(*tokenContext)
+	}
+	if !ok {
+		return 0
+	}
+	return c.token
 }
 
 type labelKey struct{}

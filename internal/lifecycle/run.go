@@ -39,7 +39,7 @@ func (m *Machine) RunOn(ctx context.Context, terms Terms, body func(context.Cont
 		err = m.finish(h, err)
 	}()
 	m.tellBeforeBody()
-	h.inside = runContext{lockfx.WithToken(h.request.Context, h.token), h}
+	h.inside = runContext{lockfx.WithToken(h.request.Context, m.cfg.Key, h.token), h}
 	return body(&h.inside, h)
 }
 
