@@ -138,23 +138,19 @@ func (l *Leadership) stop(ctx context.Context) error {
 
 // log tells of an error that nobody else hears of.
 func (l *Leadership) log(f campaign.Failure) {
-	lock := l.bound.lock
-	if lock.logger == nil {
-		return
-	}
-	log := forLines(lock.logger).With(zap.String("lock", lock.settings.name), keyField(lock.Key()))
 	what := "campaign failed"
+	var fields []zap.Field
 	if f.Led > 0 {
-		what, log = "term failed", log.With(zap.Duration("led_for", f.Led))
+		what, fields = "term failed", append(fields, zap.Duration("led_for", f.Led))
 	}
 	if f.Pause > 0 {
-		log = log.With(zap.Duration("standing_by_in", f.Pause))
+		fields = append(fields, zap.Duration("standing_by_in", f.Pause))
 	}
 	if f.Err != nil {
-		log.Warn(what, zap.Error(f.Err))
+		l.bound.lock.warn(what, append(fields, zap.Error(f.Err))...)
 	}
 	if f.Cleanup != nil {
-		log.Warn("cleanup of a term failed", zap.Error(f.Cleanup))
+		l.bound.lock.warn("cleanup of a term failed", append(fields, zap.Error(f.Cleanup))...)
 	}
 }
 

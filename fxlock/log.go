@@ -65,6 +65,13 @@ func levelOf(e lockfx.Event) zapcore.Level {
 	return zapcore.InfoLevel
 }
 
+// warn writes a line about the lock, if there is a logger.
+func (l *Lock) warn(line string, fields ...zap.Field) {
+	if l.logger != nil {
+		forLines(l.logger).Warn(line, append(fields, zap.String("lock", l.settings.name), keyField(l.Key()))...)
+	}
+}
+
 // warnOfMemory says once that nobody chose a store, on stderr when there is no
 // logger: a lock that silently excludes nobody else is worse than none.
 func (l *Lock) warnOfMemory() {

@@ -16,7 +16,7 @@ import (
 
 // Module puts a lock into an fx application: a *Lock as `name:"<name>"` and,
 // unless [Named] is given, unnamed too, and an F for each [Body]. The key is the
-// name and the ttl 30 s, unless options say otherwise.
+// name and the ttl 30 s, or 5 s where there is an [OnStart], unless options say otherwise.
 //
 // The store is what [WithStore], [StoreFrom] or [StoreFromGraph] say. Without any
 // of them it is a fresh memory store, and a warning says that other processes are
@@ -27,7 +27,7 @@ import (
 // Faults of the options are errors of fx.New, all at once.
 func Module(name string, opts ...Option) fx.Option {
 	site := callSite()
-	s := &settings{name: name, module: true, key: name, ttl: defaultTTL}
+	s := &settings{name: name, module: true, key: name}
 	if name == "" {
 		s.fault(call("Module", name), "the name must not be empty")
 	}

@@ -22,7 +22,9 @@ import (
 // It waits for the lock, and works, for as long as the context of the start lasts, less
 // a twentieth of that, a second at most, so that the start can say what it was about;
 // [Wait] can make the wait shorter. fx.StartTimeout, 15 s unless set, must leave time for
-// the work of the others as well. A fn that does not heed the end of its context keeps
+// the work of the others as well, and for the lease of one that dies in its work: the ttl of
+// a module with an OnStart is 5 s unless [WithTTL] sets it, and one that is not shorter than
+// the start is warned of. A fn that does not heed the end of its context keeps
 // its lease until it returns, even though the start has failed by then.
 //
 // When fn has returned nil under a lease that is still held, the work is done: what fails
@@ -96,7 +98,7 @@ type asOnStart struct{ marker reflect.Type }
 func (p asOnStart) provide(b *body, s *settings) []any {
 	return []any{annotated.Located(b.fromBound(s, p.marker, func(bound *boundBody, lc fx.Lifecycle) reflect.Value {
 		lc.Append(fx.StartHook(func(ctx context.Context) error {
-			ctx, cancel := withinStart(ctx)
+			ctx, cancel := bound.withinStart(ctx)
 			defer cancel()
 			err := bound.work(ctx)
 			if over := context.Cause(ctx); err != nil && over != nil && !errors.Is(err, over) {
@@ -123,8 +125,8 @@ func (b *boundBody) work(ctx context.Context) error {
 	if !done {
 		return join(returned, err)
 	}
-	if err != nil && b.lock.logger != nil {
-		forLines(b.lock.logger).Warn("cleanup of the start failed", zap.String("lock", b.lock.settings.name), keyField(b.lock.Key()), zap.Error(err))
+	if err != nil {
+		b.lock.warn("cleanup of the start failed", zap.Error(err))
 	}
 	return nil
 }
@@ -138,13 +140,20 @@ const maxSpare = time.Second
 
 // withinStart returns a context that ends a little earlier than that of the start, of
 // which fx says nothing but that it has ended.
-func withinStart(ctx context.Context) (context.Context, context.CancelFunc) {
+func (b *boundBody) withinStart(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, limited := ctx.Deadline()
 	if !limited {
 		return ctx, func() {}
 	}
 	left := time.Until(end)
 	spare := min(left/20, maxSpare)
-	return context.WithDeadlineCause(ctx, end.Add(-spare), fmt.Errorf("%w: the start leaves %v for the wait and the work, see fx.StartTimeout",
-		context.DeadlineExceeded, (left-spare).Round(time.Millisecond)))
+	why := fmt.Errorf("%w: the start leaves %v for the wait and the work, see fx.StartTimeout",
+		context.DeadlineExceeded, (left - spare).Round(time.Millisecond))
+	if ttl := b.lock.settings.ttl; ttl >= left-spare {
+		hint := fmt.Sprintf("the ttl of %v is not shorter than the start: "+
+			"a replica that dies in its work fails the starts of the others, see fxlock.WithTTL", ttl)
+		b.lock.warn(hint)
+		why = fmt.Errorf("%w; %s", why, hint)
+	}
+	return context.WithDeadlineCause(ctx, end.Add(-spare), why)
 }

@@ -109,8 +109,10 @@ func WithKey(key string) Option {
 	return option{call("WithKey", key), func(s *settings) { s.key, s.ownKey = key, true }}
 }
 
-// WithTTL sets the lease asked for, 1 ms or more; the default of a module is 30 s. A
-// holder that dies blocks the others for at most this long. [New] requires it.
+// WithTTL sets the lease asked for, 1 ms or more; the default of a module is 30 s, and 5 s
+// where there is an [OnStart], so that a replica that dies in its work does not fail the
+// starts of others. A holder that dies blocks the others for at most this long. [New]
+// requires it.
 func WithTTL(ttl time.Duration) Option {
 	text := "fxlock.WithTTL(" + ttl.String() + ")"
 	return option{text, func(s *settings) {

@@ -50,6 +50,7 @@ type settings struct {
 
 const (
 	defaultTTL             = 30 * time.Second
+	startTTL               = 5 * time.Second // a third of the time that fx gives a start
 	defaultTeardownTimeout = 15 * time.Second
 	defaultTokenName       = "lock:fence"
 	defaultHolderName      = "lock:holder"
@@ -71,8 +72,7 @@ func newSettings(s *settings, opts []Option) (*settings, error) {
 		s.name = s.key
 	}
 	if s.ttl == 0 {
-		s.fault("fxlock.WithTTL", "is required where there is no application")
-		s.ttl = defaultTTL
+		s.ttl = s.defaultTTL()
 	}
 	s.ownLabel = processLabel() + s.name
 	if s.tokenName == s.holderName {
@@ -83,6 +83,18 @@ func newSettings(s *settings, opts []Option) (*settings, error) {
 	}
 	s.compileAll()
 	return s, errors.Join(s.faults...)
+}
+
+// defaultTTL returns the ttl where no option sets it.
+func (s *settings) defaultTTL() time.Duration {
+	if !s.module {
+		s.fault("fxlock.WithTTL", "is required where there is no application")
+	}
+	starts := slices.ContainsFunc(s.bodies, func(b *body) bool { _, ok := b.purpose.(asOnStart); return ok })
+	if starts && 2*s.heartbeat <= startTTL {
+		return startTTL
+	}
+	return defaultTTL
 }
 
 // placeholder stands for a store that is not there yet.
