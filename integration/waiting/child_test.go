@@ -23,6 +23,7 @@ const within = 3 * time.Minute
 type order struct {
 	Crowd *crowd
 	Lead  *leaders
+	Start *starter
 }
 
 // news is what the other process says, one line each.
@@ -66,6 +67,8 @@ func (o order) obey(say func(news)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	switch {
+	case o.Start != nil:
+		return o.Start.work(ctx, func() { say(news{Ready: true}) })
 	case o.Crowd != nil:
 		sent, err := o.Crowd.meet(ctx, func() { say(news{Ready: true}) })
 		if err != nil {
