@@ -76,7 +76,7 @@ func orderRule(b *body, s *settings, lead leadSettings) any {
 		leaves = append(slices.Clone(leaves), b.condition.Leaves()...)
 	}
 	for _, leaf := range leaves {
-		said = append(said, leaf.Key.Type)
+		said = append(said, leaf.Type)
 	}
 	var names []string
 	for _, t := range said {
