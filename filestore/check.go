@@ -26,14 +26,17 @@ func check(ctx context.Context, op, key string, ttlFault error) error {
 	return nil
 }
 
-// fault says that the call of op did not succeed: because ctx is over, or else because of
-// the directory.
+// fault says that the call of op did not succeed: because ctx is over, whatever else
+// went wrong, or else because of the directory.
 func fault(ctx context.Context, op, key string, err error) error {
-	over := ctx.Err() != nil && errors.Is(err, ctx.Err())
-	if over || errors.Is(err, lockfx.ErrStore) {
+	switch end := ended(ctx); {
+	case end == nil:
+		return fmt.Errorf("%s %q: %w: %w", op, key, lockfx.ErrStore, err)
+	case errors.Is(err, ctx.Err()):
 		return fmt.Errorf("%s %q: %w", op, key, err)
+	default:
+		return fmt.Errorf("%s %q: %w (%v)", op, key, end, err) //nolint:errorlint // the end of ctx is the reason
 	}
-	return fmt.Errorf("%s %q: %w: %w", op, key, lockfx.ErrStore, err)
 }
 
 // ended returns nil while ctx is alive. Otherwise the error matches both ctx.Err()

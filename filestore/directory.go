@@ -7,12 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"github.com/lockfx/lockfx"
 )
 
-// ErrUnsafe says that a file or directory can't be trusted: it is a symbolic link, no
-// regular file, belongs to another user, or is open to everybody.
+// ErrUnsafe says that a file or directory can't be trusted: it is a symbolic link or
+// reached over one, no regular file, belongs to another user, or is open to everybody.
 var ErrUnsafe = errors.New("unsafe file")
 
 // maxFile is more than any record takes: a key of 512 bytes and a label of 1,024, each
@@ -22,66 +20,60 @@ const maxFile = 16 << 10
 // directory reads and replaces the files of a store. Who may do so when is up to the
 // guards.
 type directory struct {
-	path  string // absolute, without symbolic links
+	path  string      // absolute
+	root  *os.Root    // the directory that was opened there, wherever it is by now
+	info  fs.FileInfo // what the system said of it then
 	turns [stripes + 1]chan struct{}
 	// step, if not nil, is called before each step of locking and replacing a file. It
 	// is for tests, which crash there.
 	step func(step string, f *os.File, data []byte)
 }
 
-// openDirectory returns the directory at path, and makes it, for this user alone, if
-// it does not exist.
-func openDirectory(path string) (*directory, error) {
-	if path == "" {
-		return nil, fmt.Errorf("%w: the path of the directory must not be empty", lockfx.ErrConfig)
-	}
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		return nil, err
-	}
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return nil, err
-	}
-	if path, err = filepath.EvalSymlinks(path); err != nil {
-		return nil, err
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkDir(path, info); err != nil {
-		return nil, err
-	}
-	d := &directory{path: path}
-	for i := range d.turns {
-		d.turns[i] = make(chan struct{}, 1)
-	}
-	return d, nil
-}
-
 func (d *directory) file(name string) string { return filepath.Join(d.path, name) }
 
-// open opens a regular file of this user, and nothing else.
-func (d *directory) open(name string, flags int) (*os.File, error) {
-	path := d.file(name)
-	f, err := os.OpenFile(path, flags|openFlags, 0o600)
-	link, linkErr := os.Lstat(path)
+// errGone says that there is no directory any more, rather than no file.
+var errGone = errors.New("the directory of the store is gone")
+
+// here returns what the system says of the directory, if the path still leads to it. One
+// that was moved or replaced excludes nobody who comes by the path.
+func (d *directory) here() (fs.FileInfo, error) {
+	there, err := os.Stat(d.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w: %w", errGone, err)
+	case err != nil:
+		return nil, err
+	}
+	if !os.SameFile(d.info, there) {
+		return nil, fmt.Errorf("%w: another one is at %s now; leases of the old one are void: open the store again", errGone, d.path)
+	}
+	return there, nil
+}
+
+// open opens a regular file that can be trusted, and nothing else.
+func (d *directory) open(name string) (*os.File, error) {
+	dir, err := d.here()
+	if err != nil {
+		return nil, err
+	}
+	f, err := d.root.OpenFile(name, os.O_RDONLY|openFlags, 0)
+	link, linkErr := d.root.Lstat(name)
 	if linkErr == nil && link.Mode()&fs.ModeSymlink != 0 {
 		if err == nil {
 			err = f.Close()
 		}
-		return nil, errors.Join(fmt.Errorf("%w: %s is a symbolic link", ErrUnsafe, path), err)
+		return nil, errors.Join(fmt.Errorf("%w: %s is a symbolic link", ErrUnsafe, d.file(name)), err)
 	}
 	if err != nil {
-		return nil, d.explain(err)
+		return nil, err
 	}
-	if err := checkFile(f); err != nil {
+	if err := checkFile(f, dir); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
 
-func checkFile(f *os.File) error {
+func checkFile(f *os.File, dir fs.FileInfo) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -89,28 +81,14 @@ func checkFile(f *os.File) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%w: %s is no regular file (mode %v)", ErrUnsafe, f.Name(), info.Mode())
 	}
-	return checkOwner(f.Name(), info)
-}
-
-// errGone says that there is no directory any more, rather than no file.
-var errGone = errors.New("the directory of the store is gone")
-
-// explain tells a missing directory from a missing file.
-func (d *directory) explain(err error) error {
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if _, statErr := os.Stat(d.path); statErr != nil {
-		return fmt.Errorf("%w: %w", errGone, statErr)
-	}
-	return err
+	return checkOwner(f.Name(), info, dir)
 }
 
 // read returns the content of a file, and whether there is one.
 func (d *directory) read(name string) (data []byte, found bool, err error) {
-	f, err := d.open(name, os.O_RDONLY)
+	f, err := d.open(name)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errGone):
+	case missing(err):
 		return nil, false, nil
 	case err != nil:
 		return nil, false, err
@@ -124,9 +102,9 @@ func (d *directory) read(name string) (data []byte, found bool, err error) {
 
 // names returns the names of all files, in no order.
 func (d *directory) names() ([]string, error) {
-	f, err := os.Open(d.path)
+	f, err := d.root.Open(".")
 	if err != nil {
-		return nil, d.explain(err)
+		return nil, err
 	}
 	names, err := f.Readdirnames(-1)
 	return names, errors.Join(err, f.Close())
@@ -135,20 +113,10 @@ func (d *directory) names() ([]string, error) {
 // replace gives a file another content in one step: whoever reads it, or finds it after
 // a crash at any moment, sees the old one or the new one. The new one survives a loss
 // of power once sync has been called. On an error the old content is still there.
-//
-// The temporary file has a fixed name, so that crashes leave one behind at most; the
-// guard of the record keeps others off it.
 func (d *directory) replace(name string, data []byte) error {
-	path := d.file(name)
-	temp := path + tempSuffix
-	d.at("remove", nil, nil)
-	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	d.at("create", nil, nil)
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := d.temporary(name)
 	if err != nil {
-		return d.explain(err)
+		return err
 	}
 	d.at("write", f, data)
 	_, err = f.Write(data)
@@ -160,23 +128,52 @@ func (d *directory) replace(name string, data []byte) error {
 	err = errors.Join(err, f.Close())
 	if err == nil {
 		d.at("rename", nil, nil)
-		err = os.Rename(temp, path)
+		err = d.root.Rename(name+tempSuffix, name)
 	}
 	if err != nil {
-		return errors.Join(err, ignoreMissing(os.Remove(temp)))
+		return errors.Join(err, ignoreMissing(d.root.Remove(name+tempSuffix)))
 	}
 	d.at("renamed", nil, nil)
 	return nil
 }
 
+// temporary makes the file that is to take the name. It has its owner and mode by then,
+// so that no crash leaves others a file that they can't use.
+//
+// It has a fixed name, so that crashes leave one behind at most; the caller keeps
+// others off it.
+func (d *directory) temporary(name string) (*os.File, error) {
+	dir, err := d.here()
+	if err != nil {
+		return nil, err
+	}
+	d.at("remove", nil, nil)
+	if err := ignoreMissing(d.root.Remove(name + tempSuffix)); err != nil {
+		return nil, err
+	}
+	d.at("create", nil, nil)
+	f, err := d.root.OpenFile(name+tempSuffix, os.O_WRONLY|os.O_CREATE|os.O_EXCL, privateFile)
+	if err != nil {
+		return nil, err
+	}
+	d.at("settle", nil, nil)
+	if err := settle(f, dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("share %s: %w", f.Name(), err), f.Close(), d.root.Remove(name+tempSuffix))
+	}
+	return f, nil
+}
+
 // sync makes what was replaced survive a loss of power.
-func (d *directory) sync() error { return syncDir(d.path) }
+func (d *directory) sync() error { return syncDir(d.root) }
 
 func (d *directory) at(step string, f *os.File, data []byte) {
 	if d.step != nil {
 		d.step(step, f, data)
 	}
 }
+
+// missing reports whether there is no such file in a directory that is there.
+func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errGone) }
 
 func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {

@@ -20,16 +20,48 @@
 //	    "key": "nightly",
 //	    "held": true,
 //	    "token": "1798872245004211",
-//	    "previous": "1798785845003907",
+//	    "previous": "1798870445003907",
 //	    "holder": "web-1/4711/reports",
 //	    "ends": "2027-01-02T06:44:35.004211Z"
 //	  },
 //	  "sha256": "…"
 //	}
 //
-// So grep -l '"held": true' lease-*.json lists what is held, or was when its holder
-// died: compare "ends" with the clock. Looking changes nothing. Changing a file by hand
-// makes it corrupt, since the checksum no longer fits.
+// This lists what is held, or was when its holder died; compare "ends" with the clock:
+//
+//	$ grep -l '"held": true' lease-*.json
+//	lease-nightly-2a3b62b53ddb9f167b63d22202a360811ba78df015021f704d01ee9abad4169c.json
+//
+// Looking changes nothing. Changing a file by hand makes it corrupt, since the checksum no
+// longer fits.
+//
+// # Where to put it
+//
+// Name a real, absolute path, such as /var/lib/reports/locks. A path over a symbolic
+// link is refused with [ErrUnsafe], except for links in the root directory: when a
+// deployment switches "current", the processes of before and after would each have a
+// directory of their own. A directory that is moved, removed or replaced is lost to the
+// processes that opened it. Their calls fail from then on, until they open the store
+// again, and a holder learns it from its next heartbeat; so do it while nothing is held.
+//
+// Give it a disk that jobs can't fill. Without space nothing can be acquired or renewed,
+// so leases are lost, and none can be released, so they last until they expire.
+//
+// # Who may use it
+//
+// The mode of the directory says so:
+//
+//	0700   the user who owns it, and root; so [New] makes it
+//	0770   the users of its group as well; the set-group-ID bit may be set, the sticky
+//	       bit must not
+//
+// Whatever the umask: the files are readable and writable for those users alone, and what
+// root makes there belongs to the owner of the directory. So one run of the service by
+// root locks nobody out, and root can inspect and break what the service holds. A
+// directory that root makes belongs to the owner of its parent. To share a directory
+// that is in use, change what is in it as well:
+//
+//	$ chgrp -R jobs . && chmod -R g+rwX .
 //
 // # How it decides
 //
@@ -44,8 +76,10 @@
 // The lock is flock(2), on Windows LockFileEx. The system drops it when its process
 // dies, so a crash blocks nobody for longer than the lease it held. A process that is
 // stopped in the middle of a section, by SIGSTOP say, blocks the keys that share the
-// guard; calls then last until their ctx ends, and return an error that names the
-// guard. Guard files are never removed. If a person removes one, the next section notices
+// guard, one in 16: calls for those last until the deadline of their ctx, or for 5 s if
+// it has none, and return an error that names the guard. All other keys can be used; an
+// acquisition takes 0.1 s longer while the stopped process has guard-mark too. lslocks(8)
+// shows who has a guard. Guard files are never removed. If a person removes one, the next section notices
 // that it locked a file that is no longer there and takes the new one; only somebody who
 // is inside a section at that moment goes on unprotected, so don't.
 //
@@ -73,7 +107,8 @@
 //	the clock in microseconds since 1970
 //
 // and the last known one is the greatest of the key's record, the mark, and what this
-// process has issued itself. The mark is raised before the record is written. It is
+// process has issued itself. The mark is raised before the record is written, unless a
+// process was stopped that keeps guard-mark. It is
 // enough that one of these survives: a record that was deleted is covered by the mark,
 // and a mark that was deleted is made again from the records. If all is deleted, the
 // clock remains, which has passed every old token unless it was stepped back, or more
@@ -104,8 +139,8 @@
 //   - mark.json: remove it by hand. The next acquisition makes it again from the
 //     records and the clock.
 //
-// Links, other users' files and directories that everybody may write to are refused with
-// [ErrUnsafe]. The disk being full or read-only, missing permissions and a directory
+// Links, files of users who do not share the directory, and directories that everybody may
+// write to are refused with [ErrUnsafe]. The disk being full or read-only, missing permissions and a directory
 // that is gone are errors that carry the errno. After an error of Renew or Release the
 // outcome may be either; Acquire takes back what it can't report.
 //

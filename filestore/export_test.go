@@ -2,8 +2,10 @@ package filestore
 
 import (
 	"context"
+	"math"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/fsnotify/fsnotify"
 )
@@ -27,7 +29,7 @@ func (s *Store) OnStep(f func(step string, file *os.File, data []byte)) { s.dir.
 // WithoutNews makes the system refuse to tell news, with err.
 func (s *Store) WithoutNews(err error) {
 	s.watches.open = func() (news, error) {
-		return subscribe(s.dir.path, func() (*fsnotify.Watcher, error) { return nil, err })
+		return subscribe(s.dir, func() (*fsnotify.Watcher, error) { return nil, err })
 	}
 }
 
@@ -63,7 +65,7 @@ func (s *Store) Dir() string { return s.dir.path }
 
 // TakeMarkGuard waits for the guard of the mark.
 func (s *Store) TakeMarkGuard(ctx context.Context) (release func()) {
-	release, err := s.dir.guard(ctx, markGuard)
+	release, err := s.dir.guard(ctx, markGuard, math.MaxInt64)
 	if err != nil {
 		panic(err)
 	}
@@ -72,5 +74,5 @@ func (s *Store) TakeMarkGuard(ctx context.Context) (release func()) {
 
 // NextNews returns the next news of w about the directory at path.
 func NextNews(w *fsnotify.Watcher, path string) (name string, ok bool) {
-	return systemNews{w, path}.next()
+	return systemNews{&directory{path: path}, w, time.NewTicker(time.Hour)}.next()
 }

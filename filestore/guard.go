@@ -16,18 +16,28 @@ import (
 const (
 	shortestPause = 100 * time.Microsecond
 	longestPause  = 10 * time.Millisecond
+
+	// patience bounds the wait for a guard. Whoever keeps one for that long was stopped
+	// in the middle of a section, by SIGSTOP or a debugger, or waits for a disk.
+	patience = 5 * time.Second
 )
 
-// guard waits for a guard file, until ctx ends, and takes it: no other process, and no
-// other goroutine, is then in a section under the same guard. A process that dies
-// gives its guards back, by the system's care.
-func (d *directory) guard(ctx context.Context, guard int) (release func(), err error) {
+var errBusy = errors.New("somebody has kept it locked for too long: a process that was stopped, which lslocks(8) names, or a disk that hangs")
+
+// guard waits for a guard file, for as long as within and until ctx ends, and takes it:
+// no other process, and no other goroutine, is then in a section under the same guard. A
+// process that dies gives its guards back, by the system's care.
+func (d *directory) guard(ctx context.Context, guard int, within time.Duration) (release func(), err error) {
+	limit := time.NewTimer(within)
+	defer limit.Stop()
 	// The goroutines of this store queue up here, first come, first served: only one
 	// of them competes with the other processes.
 	select {
 	case d.turns[guard] <- struct{}{}:
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for %s: %w", guardName(guard), ended(ctx))
+	case <-limit.C:
+		return nil, fmt.Errorf("wait for %s: %w", guardName(guard), errBusy)
 	}
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
 		f, err := d.tryGuardFile(guardName(guard))
@@ -35,7 +45,7 @@ func (d *directory) guard(ctx context.Context, guard int) (release func(), err e
 			return d.releaser(guard, f), nil
 		}
 		if err == nil {
-			err = sleep(ctx, pause/2+rand.N(pause/2))
+			err = sleep(ctx, limit.C, pause/2+rand.N(pause/2))
 		}
 		if err != nil {
 			<-d.turns[guard]
@@ -69,12 +79,21 @@ func (d *directory) releaser(guard int, f *os.File) func() {
 	}
 }
 
-// tryGuardFile returns the guard file if it could be locked, and nil if it is locked.
+// tryGuardFile returns the guard file if it could be locked, and nil if it is locked or
+// has yet to be made.
 //
 // Guard files are never removed by the store. If somebody else removed this one, the
 // lock is worth nothing: the next one to come would make and lock another file.
 func (d *directory) tryGuardFile(name string) (*os.File, error) {
-	f, err := d.open(name, os.O_RDWR|os.O_CREATE)
+	f, err := d.open(name)
+	if missing(err) {
+		if err := d.makeGuard(name); err != nil {
+			return nil, err
+		}
+		if f, err = d.open(name); missing(err) {
+			return nil, nil
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +102,7 @@ func (d *directory) tryGuardFile(name string) (*os.File, error) {
 	if err == nil && locked {
 		var mine, there os.FileInfo
 		if mine, err = f.Stat(); err == nil {
-			there, err = os.Lstat(d.file(name))
+			there, err = d.root.Lstat(name)
 		}
 		if err == nil && os.SameFile(mine, there) {
 			return f, nil
@@ -93,8 +112,8 @@ func (d *directory) tryGuardFile(name string) (*os.File, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// sleep waits for pause to be over, or for ctx to end.
-func sleep(ctx context.Context, pause time.Duration) error {
+// sleep waits for pause to be over, for ctx to end, or for the limit.
+func sleep(ctx context.Context, limit <-chan time.Time, pause time.Duration) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
@@ -102,5 +121,7 @@ func sleep(ctx context.Context, pause time.Duration) error {
 		return nil
 	case <-ctx.Done():
 		return ended(ctx)
+	case <-limit:
+		return errBusy
 	}
 }

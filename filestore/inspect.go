@@ -43,7 +43,7 @@ func (s *Store) Break(ctx context.Context, key string) (broken bool, err error) 
 		r, err := s.load(key)
 		switch {
 		case errors.Is(err, ErrCorrupt):
-			m, markErr := s.knownMark(ctx)
+			m, markErr := s.lastMark(now)
 			if markErr != nil {
 				return errors.Join(err, markErr)
 			}

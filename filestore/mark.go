@@ -2,6 +2,7 @@ package filestore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -10,44 +11,52 @@ import (
 	"github.com/lockfx/lockfx"
 )
 
+// markWithin bounds the wait for the guard of the mark.
+const markWithin = 100 * time.Millisecond
+
 // issue returns a token that is greater than last, than every token that was issued in
 // this directory as far as anybody knows, and than the clock at now. It is in the mark
 // before it is in a record, so that a crash in between wastes a token but never issues
 // one twice.
 //
+// Who keeps the guard of the mark for too long holds up nobody: the record will have the
+// token, and the mark of a later one covers it.
+//
 // Whoever waits for a guard with two of them in hand must not wait in a circle: the
 // guard of the mark is always the last one taken.
 func (s *Store) issue(ctx context.Context, last lockfx.Token) (token lockfx.Token, now time.Time, err error) {
-	release, err := s.dir.guard(ctx, markGuard)
-	if err != nil {
+	release, err := s.dir.guard(ctx, markGuard, markWithin)
+	save := s.saveMark
+	switch {
+	case errors.Is(err, errBusy):
+		save = func(mark) error { return nil }
+	case err != nil:
 		return 0, now, err
+	default:
+		defer release()
 	}
-	defer release()
 	now = s.now()
 	m, err := s.lastMark(now)
 	if err != nil {
 		return 0, now, err
 	}
-	last = max(last, m.Token, s.issued)
-	if last == math.MaxInt64 {
-		return 0, now, fmt.Errorf("no token is left above %v", last)
-	}
-	m.Token = max(last+1, lockfx.Token(now.UnixMicro()))
-	if err := s.saveMark(m); err != nil {
+	if m.Token, err = s.next(max(last, m.Token), now); err != nil {
 		return 0, now, err
 	}
-	s.issued = m.Token
-	return m.Token, now, nil
+	return m.Token, now, save(m)
 }
 
-// knownMark returns the mark as [Store.issue] would find it.
-func (s *Store) knownMark(ctx context.Context) (mark, error) {
-	release, err := s.dir.guard(ctx, markGuard)
-	if err != nil {
-		return mark{}, err
+// next returns a token that is greater than last, than what this store issued, and than
+// the clock.
+func (s *Store) next(last lockfx.Token, now time.Time) (lockfx.Token, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last = max(last, s.issued)
+	if last == math.MaxInt64 {
+		return 0, fmt.Errorf("no token is left above %v", last)
 	}
-	defer release()
-	return s.lastMark(s.now())
+	s.issued = max(last+1, lockfx.Token(now.UnixMicro()))
+	return s.issued, nil
 }
 
 // lastMark returns the mark. If there is none, it is made again from the records, each

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -26,29 +28,32 @@ const resolution = time.Millisecond
 // for "held", and no grant is made on a guess.
 //
 // The end of ctx is honoured before every step and while waiting for other processes,
-// but a system call on a disk that does not answer can't be called back.
+// which lasts for 5 s at most if ctx has no deadline. But a system call on a disk that
+// does not answer can't be called back.
 type Store struct {
 	dir     *directory
 	now     func() time.Time
 	watches hub
-	issued  lockfx.Token // the last one that this store issued; guarded by the guard of the mark
+
+	mu     sync.Mutex   // guards what follows
+	issued lockfx.Token // the greatest one that this store issued
 }
 
 var _ lockfx.Store = (*Store)(nil)
 
 // New returns a store over dir. The directory is made, with its parents and for this
-// user alone (mode 0700), if it does not exist. All processes that compete must name
-// the same one.
+// user alone (mode 0700), if it does not exist; what root makes belongs to the owner of
+// the parent. All processes that compete must name the same one: an absolute path is best.
 //
-// An error matches [lockfx.ErrConfig] for a bad option, [ErrUnsafe] for a directory in
-// which everybody can write or that belongs to another user, or comes from the file
-// system. A directory of root is accepted, and root accepts everybody's. All faults are
-// told at once.
+// An error matches [lockfx.ErrConfig] for a bad option, or comes from the file system, or
+// matches [ErrUnsafe]: for a path over a symbolic link, for a directory in which everybody
+// can write, and for one of another user that its group may not write to. A directory of
+// root is accepted, and root accepts everybody's. All faults are reported at once.
 func New(dir string, opts ...Option) (*Store, error) {
 	d, err := openDirectory(dir)
 	s := &Store{dir: d, now: time.Now}
 	s.watches = hub{keys: map[string]*watched{}, look: s.sight, open: func() (news, error) {
-		return subscribe(d.path, fsnotify.NewWatcher)
+		return subscribe(d, fsnotify.NewWatcher)
 	}}
 	faults := []error{err}
 	for i, opt := range opts {
@@ -152,9 +157,16 @@ func (s *Store) change(ctx context.Context, op, key string, token lockfx.Token, 
 
 // decide calls f while nobody else may change the record of key. The instant that f
 // decides by is read then, not before a wait. Every error names op and key.
+//
+// A ctx with a deadline says itself how long to wait: that of a renewal ends with the
+// lease.
 func (s *Store) decide(ctx context.Context, op, key string, f func(now time.Time) error) error {
 	stripe, _ := stripeOf(leaseName(key))
-	release, err := s.dir.guard(ctx, stripe)
+	within := patience
+	if _, bounded := ctx.Deadline(); bounded {
+		within = math.MaxInt64
+	}
+	release, err := s.dir.guard(ctx, stripe, within)
 	if err == nil {
 		defer release()
 		now := s.now()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/filestore"
+	"github.com/lockfx/lockfx/internal/storemodel"
 )
 
 func TestNewMakesTheDirectoryForThisUserAlone(t *testing.T) {
@@ -53,22 +54,14 @@ func TestNewRefusesWhatIsNoDirectory(t *testing.T) {
 	}
 }
 
-// A store keeps its directory though the process goes elsewhere, or a link is bent.
+// A store keeps its directory though the process goes elsewhere.
 func TestDirectoryIsFixedWhenTheStoreIsMade(t *testing.T) {
 	dir := newDir(t)
-	link := filepath.Join(newDir(t), "link")
-	if err := os.Symlink(dir, link); err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(filepath.Dir(link))
-	s := open(t, "link")
+	t.Chdir(filepath.Dir(dir))
+	s := open(t, filepath.Base(dir))
 	t.Chdir(newDir(t))
-	if err := os.Remove(link); err != nil {
-		t.Fatal(err)
-	}
 	grant(t, s, "nightly", time.Minute)
-	refuse2 := open(t, dir)
-	if g, err := refuse2.Acquire(t.Context(), "nightly", time.Minute); err != nil || g.OK {
+	if g, err := open(t, dir).Acquire(t.Context(), "nightly", time.Minute); err != nil || g.OK {
 		t.Errorf("%+v, %v", g, err)
 	}
 }
@@ -98,6 +91,25 @@ func TestErrorsNameTheCallAndAllItsFaults(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errShutdown)
 	if _, err := s.Break(ctx, "nightly"); !errors.Is(err, context.Canceled) || !errors.Is(err, errShutdown) || !strings.HasPrefix(err.Error(), `break "nightly": `) {
+		t.Errorf("%v", err)
+	}
+}
+
+// The end of the caller's context is the reason, whatever else went wrong by then.
+func TestTheEndOfTheContextComesBeforeAFailureOfTheDirectory(t *testing.T) {
+	s, _, dir := newStore(t)
+	errShutdown := errors.New("the application stops")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	s.OnStep(func(step string, _ *os.File, _ []byte) {
+		if step == "rename" {
+			cancel(errShutdown)
+			if err := os.RemoveAll(dir); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	_, err := s.Acquire(ctx, "nightly", time.Minute)
+	if !errors.Is(err, context.Canceled) || !errors.Is(err, errShutdown) || errors.Is(err, lockfx.ErrStore) || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("%v", err)
 	}
 }
@@ -159,6 +171,17 @@ func TestWaitForTheGuardEndsWithTheContext(t *testing.T) {
 				t.Errorf("%s: left after %v", op, waited)
 			}
 		}
+		// Without a deadline it gives up by itself.
+		for op, call := range calls(s, 1) {
+			if op == "watch" || op == "inspect" {
+				continue
+			}
+			start := time.Now()
+			err := call(t.Context(), "nightly")
+			if waited := time.Since(start); waited != 5*time.Second || !errors.Is(err, lockfx.ErrStore) || !strings.Contains(err.Error(), "wait for "+filestore.GuardNameOf("nightly")) {
+				t.Errorf("%s: %v after %v", op, err, waited)
+			}
+		}
 		// A goroutine of the same store waits its turn in front of the guard.
 		first, cancelFirst := context.WithCancel(t.Context())
 		done := make(chan error, 2)
@@ -177,21 +200,38 @@ func TestWaitForTheGuardEndsWithTheContext(t *testing.T) {
 	})
 }
 
-// With the guard of the mark taken, an acquisition ends with its context as well, and
-// issues no token.
-func TestWaitForTheMarkEndsWithTheContext(t *testing.T) {
+// With the guard of the mark taken, an acquisition ends with its context, and then writes
+// nothing. Or it goes on without: the record has the token, and any later mark covers it.
+func TestTheGuardOfTheMarkHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir := newDir(t)
-		s, other := open(t, dir), open(t, dir)
+		c, dir := new(storemodel.Clock), newDir(t)
+		s, other := open(t, dir, filestore.WithNow(c.Now)), open(t, dir)
 		release := other.TakeMarkGuard(t.Context())
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		if g, err := s.Acquire(ctx, "nightly", time.Hour); g.OK || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "guard-mark") {
 			t.Errorf("%+v, %v", g, err)
 		}
-		release()
 		if files := filesIn(t, dir, "*.json*"); len(files) > 0 {
 			t.Errorf("it wrote %v", files)
 		}
+
+		start := time.Now()
+		tokens := []lockfx.Token{grant(t, s, "nightly", time.Hour)}
+		if waited := time.Since(start); waited > time.Second {
+			t.Errorf("it waited for %v", waited)
+		}
+		take := func() {
+			forceFree(t, s, "nightly", true)
+			s = open(t, dir, filestore.WithNow(c.Now)) // another process, which remembers nothing
+			tokens = append(tokens, grant(t, s, "nightly", time.Hour))
+		}
+		take() // the clock stands still
+		release()
+		take()
+		c.Advance(-time.Hour)
+		removeFile(t, dir, filestore.LeaseName("nightly"))
+		tokens = append(tokens, grant(t, open(t, dir, filestore.WithNow(c.Now)), "nightly", time.Hour))
+		rising(t, tokens...)
 	})
 }

@@ -3,7 +3,6 @@ package filestore
 import (
 	"context"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"time"
 )
@@ -29,7 +28,7 @@ func (s *Store) sweepIfDue(ctx context.Context) {
 	if err != nil || len(names) == 0 { // all gone since
 		return
 	}
-	now, due := s.claimSweep(ctx, len(names))
+	now, due := s.claimSweep(len(names))
 	if !due {
 		return
 	}
@@ -50,10 +49,10 @@ func (m mark) sweepDue(now time.Time) bool {
 
 // claimSweep says whether a sweep is still due, and sets the time of the next one, so
 // that no other process sweeps meanwhile.
-func (s *Store) claimSweep(ctx context.Context, files int) (now time.Time, due bool) {
-	release, err := s.dir.guard(ctx, markGuard)
-	if err != nil {
-		return now, false
+func (s *Store) claimSweep(files int) (now time.Time, due bool) {
+	release, ok := s.dir.tryGuard(markGuard)
+	if !ok {
+		return now, false // in use, so another time
 	}
 	defer release()
 	now = s.now()
@@ -88,5 +87,5 @@ func (s *Store) sweep(name string, now time.Time) {
 			return
 		}
 	}
-	_ = os.Remove(s.dir.file(name)) // or another time
+	_ = s.dir.root.Remove(name) // or another time
 }

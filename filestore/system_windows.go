@@ -30,12 +30,24 @@ func unlock(f *os.File) error {
 	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, new(windows.Overlapped))
 }
 
-// checkOwner accepts every file: access lists are for the administrator of the
-// directory.
-func checkOwner(string, fs.FileInfo) error { return nil }
+// Access lists are for the administrator of the directory.
 
 func checkDir(string, fs.FileInfo) error { return nil }
 
+func checkOwner(string, fs.FileInfo, fs.FileInfo) error { return nil }
+
+func settle(*os.File, fs.FileInfo) error { return nil }
+
+func settleDir(string, string) error { return nil }
+
+func (d *directory) makeGuard(name string) error {
+	f, err := d.root.OpenFile(name, os.O_RDONLY|os.O_CREATE, privateFile)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
 // syncDir does nothing: directories can't be synchronized here, and a renaming goes
 // through the journal of the file system.
-func syncDir(string) error { return nil }
+func syncDir(*os.Root) error { return nil }
