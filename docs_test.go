@@ -105,7 +105,7 @@ func blocksOf(doc, text string) (blocks []docBlock) {
 var docPackages = map[string]string{
 	"context": "context", "errors": "errors", "fmt": "fmt", "http": "net/http", "net": "net", "os": "os", "time": "time",
 	"fx": "go.uber.org/fx", "zap": "go.uber.org/zap",
-	"testing": "testing", "storetest": "github.com/lockfx/lockfx/storetest",
+	"testing": "testing", "storetest": "github.com/lockfx/lockfx/storetest", "storekit": "github.com/lockfx/lockfx/storekit",
 	"lockfx": "github.com/lockfx/lockfx", "fxlock": "github.com/lockfx/lockfx/fxlock",
 	"layered": "github.com/lockfx/lockfx/layered", "layeredfx": "github.com/lockfx/lockfx/layered/layeredfx",
 	"memoize": "github.com/lockfx/lockfx/memoize", "filestore": "github.com/lockfx/lockfx/filestore",

@@ -45,10 +45,11 @@ const (
 var rule = []room{
 	{dir: "."},
 	{dir: "internal/lifecycle", rooms: []string{"."}},
-	{dir: "internal/memstore", rooms: []string{"."}},
+	{dir: "internal/memstore", rooms: []string{".", "storekit"}},
 	{dir: "internal/waiting", rooms: []string{".", "internal/lifecycle"}, modules: []string{xsync}},
 	{dir: "internal/runscope", rooms: []string{"."}, modules: []string{uberDig}},
 	{dir: "storetest", rooms: []string{"."}, testing: true},
+	{dir: "storekit", rooms: []string{"."}},
 	{dir: "internal/storemodel", rooms: []string{"."}},
 
 	{
@@ -69,11 +70,11 @@ var rule = []room{
 	{dir: "layered/internal/...", rooms: []string{"layered/internal/..."}, modules: []string{xsys}},
 	{dir: "layered/layeredfx", rooms: []string{".", "layered", "fxlock"}, modules: []string{uberFx, uberZap}},
 	{dir: "memoize", rooms: []string{"."}},
-	{dir: "filestore", rooms: []string{"."}, modules: []string{fsnotify, xsys}},
+	{dir: "filestore", rooms: []string{".", "storekit"}, modules: []string{fsnotify, xsys}},
 
-	{dir: "redisstore", rooms: []string{"."}, modules: []string{"github.com/redis/go-redis/v9"}},
-	{dir: "etcdstore", rooms: []string{"."}, modules: []string{"go.etcd.io/etcd/api/v3", "go.etcd.io/etcd/client/v3"}},
-	{dir: "pgstore", rooms: []string{"."}, modules: []string{"github.com/jackc/pgx/v5"}},
+	{dir: "redisstore", rooms: []string{".", "storekit"}, modules: []string{"github.com/redis/go-redis/v9"}},
+	{dir: "etcdstore", rooms: []string{".", "storekit"}, modules: []string{"go.etcd.io/etcd/api/v3", "go.etcd.io/etcd/client/v3"}},
+	{dir: "pgstore", rooms: []string{".", "storekit"}, modules: []string{"github.com/jackc/pgx/v5"}},
 
 	{dir: "examples/...", free: true},
 	{dir: "integration/...", free: true, testing: true},
