@@ -2,11 +2,13 @@
 BIN := .bin/$(shell go env GOVERSION)
 TOOLS := $(BIN)/.built
 EACH := SKIP_MODULES=tools scripts/each-module.sh
+# Modules without tests, or whose tests start servers.
+SERVERS := tools integration examples/service
 
 # The race detector needs a C compiler. RACE= turns it off.
 RACE ?= -race
 
-.PHONY: help build test test-modules test-servers check bench torture fmt
+.PHONY: help build quick test test-modules test-servers check bench torture fmt
 .PHONY: vet staticcheck gofumpt golangci-lint tidy coverage cross consumer
 
 help: ## list the targets
@@ -15,15 +17,19 @@ help: ## list the targets
 build: ## compile every module
 	$(EACH) go build ./...
 
+quick: ## run what needs no server, without the race detector: within a minute, once built
+	SKIP_MODULES="$(SERVERS)" scripts/each-module.sh go test -short ./...
+
 test: ## run all tests: under the race detector, but for those over real servers
 	scripts/install-servers.sh
 	@$(MAKE) --no-print-directory --keep-going test-modules test-servers
 
 test-modules: ## test: every module that needs no server
-	SKIP_MODULES="tools integration" $(CURDIR)/scripts/each-module.sh go test $(RACE) ./...
+	SKIP_MODULES="$(SERVERS)" scripts/each-module.sh go test $(RACE) ./...
 
 test-servers: ## test: the stores, and waiting and leading, over real servers
 	cd integration && go test -count=1 -p 1 ./...
+	cd examples/service && go test -count=1 ./...
 
 check: ## run every check below, and report all faults of all of them
 	@$(MAKE) --no-print-directory --keep-going vet staticcheck gofumpt golangci-lint tidy coverage cross consumer
