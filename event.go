@@ -19,11 +19,12 @@ const (
 	EventDisposed                              // the lock was disposed of
 	EventCallbackPanicked                      // an observer or OnLost panicked: Err says with what
 	EventSkipped                               // a run did not begin, and need not: Err says why
+	EventsDropped                              // callbacks were too slow: Dropped events were left out
 )
 
 var eventNames = [...]string{
 	"none", "acquired", "refused", "failed", "renew failed", "lost", "released", "disposed",
-	"callback panicked", "skipped",
+	"callback panicked", "skipped", "dropped",
 }
 
 // String returns the kind in lower case, such as "acquired".
@@ -41,6 +42,7 @@ type Event struct {
 	HeldBy     string        // on EventRefused: the holder's label, if known
 	RetryAfter time.Duration // on EventRefused: how long that lease can last, if known; on EventReleased: how long the key is kept from everybody, by a shortest hold
 	Note       string        // what a gate in front of the store said
+	Dropped    int           // on EventsDropped: how many events were left out
 	Err        error
 	// SilentSince is when the store last confirmed the lease: on EventRenewFailed, and on
 	// EventLost with an Err.
@@ -52,6 +54,9 @@ func (e Event) String() string {
 	s := strconv.Quote(e.Lock) + " " + e.Kind.String()
 	if e.Token != 0 {
 		s += " (token " + e.Token.String() + ")"
+	}
+	if e.Dropped > 0 {
+		s += " " + strconv.Itoa(e.Dropped) + " events"
 	}
 	if e.Reason != ReasonNone {
 		s += ": " + e.Reason.String()

@@ -43,6 +43,9 @@ func logEvents(logger *zap.Logger) func(lockfx.Event) {
 		if e.Note != "" {
 			fields = append(fields, zap.String("gate", e.Note))
 		}
+		if e.Dropped > 0 {
+			fields = append(fields, zap.Int("dropped", e.Dropped))
+		}
 		if !e.SilentSince.IsZero() {
 			fields = append(fields, zap.Time("silent_since", e.SilentSince))
 		}
@@ -59,7 +62,7 @@ func levelOf(e lockfx.Event) zapcore.Level {
 		return zapcore.ErrorLevel
 	case e.Kind == lockfx.EventSkipped:
 		return zapcore.InfoLevel
-	case e.Kind == lockfx.EventLost, e.Err != nil:
+	case e.Kind == lockfx.EventLost, e.Kind == lockfx.EventsDropped, e.Err != nil:
 		return zapcore.WarnLevel
 	}
 	return zapcore.InfoLevel

@@ -20,7 +20,7 @@ func (m *Machine) Acquire(ctx context.Context) (bool, error) {
 	h := m.newHold(ctx)
 	defer h.cancel(nil)
 	_, err := m.acquire(ctx, h)
-	m.tell()
+	m.deliver()
 	return err == nil && h.token != 0, err
 }
 
@@ -31,8 +31,8 @@ func (m *Machine) newHold(ctx context.Context) *Hold {
 }
 
 // acquire makes h the hold, or returns the store's refusal or an error. ctx is that of
-// newHold. Its caller tells the news, once it can deal with a callback that ends the
-// goroutine.
+// newHold. Its caller delivers the events, once it can deal with a callback that
+// ends the goroutine.
 func (m *Machine) acquire(ctx context.Context, h *Hold) (lockfx.Grant, error) {
 	armed, err := m.begin(h)
 	if err != nil {
@@ -204,7 +204,7 @@ func (m *Machine) end(h *Hold, e lockfx.Event) {
 		to = lockfx.Released
 	}
 	m.move(h, to)
-	if e.Kind != h.terms.Hush {
+	if e.Kind != h.terms.Suppress {
 		e.Note = h.terms.Note
 		m.announce(nil, e)
 	}

@@ -113,6 +113,7 @@ func TestAnObserverThatEndsTheGoroutine(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		ended := func(what string, f func() error) {
 			t.Helper()
+			synctest.Wait() // for the goroutine that took over
 			if o := <-spawn(f); o.returned || o.panicked != nil {
 				t.Errorf("%s: %+v", what, o)
 			}
@@ -171,6 +172,10 @@ var losing = map[string]func(r *rig, ctx context.Context){
 		go func() { _, _ = r.Tick(background) }()
 		<-ctx.Done()
 	},
+	"a tick of the body": func(r *rig, _ context.Context) {
+		r.store.renews(always(false, nil))
+		_, _ = r.Tick(background)
+	},
 	"the release": func(r *rig, _ context.Context) { r.clock.leap(time.Hour, 0) },
 }
 
@@ -203,6 +208,41 @@ func TestDisposeInOnLost(t *testing.T) {
 			}))
 		})
 	}
+}
+
+// OnLost may give back a lease that is held by hand; that of a run is the run's.
+func TestReleaseInOnLost(t *testing.T) {
+	var r *rig
+	var wantErr error
+	inBubble(t, func(t *testing.T, made *rig) {
+		r = made
+		for by, lose := range losing {
+			if by == "the release" {
+				continue
+			}
+			r.store.renews(nil)
+			r.acquire(t)
+			ctx, cancel := context.WithTimeout(background, ttl)
+			lose(r, ctx)
+			cancel()
+			synctest.Wait()
+			r.wantState(t, lockfx.Released)
+		}
+		wantErr = lockfx.ErrNotIdle
+		r.store.renews(always(false, nil))
+		if err := r.Run(background, func(ctx context.Context, _ *lifecycle.Hold) error {
+			<-ctx.Done()
+			synctest.Wait()
+			return nil
+		}); !errors.Is(err, lockfx.ErrLost) {
+			t.Errorf("Run = %v", err)
+		}
+		r.dispose(t)
+	}, onLost(func(lockfx.Reason) {
+		if _, err := r.Release(background); !errors.Is(err, wantErr) {
+			t.Errorf("Release = %v, want %v", err, wantErr)
+		}
+	}))
 }
 
 // The run's own goroutine is still telling of the acquisition when the lease is

@@ -31,9 +31,12 @@ type Config struct {
 	OnLost func(lockfx.Reason)
 	// Observers receive every event, in order. They and OnLost are called outside
 	// every mutex, one at a time, and their panics are contained. They may use the
-	// lock, and OnLost may call Dispose. But none may wait for a run whose own
-	// goroutine is calling it: when told of the acquisition, or of what came out of
-	// a Tick that the body made.
+	// lock. But an observer never waits for a run, nor calls Dispose during one: it may
+	// be the run's own goroutine that calls it, and a body begins when the observers
+	// know of the acquisition. OnLost may.
+	//
+	// At most 1,024 events wait for a slow callback; [lockfx.EventsDropped] then says
+	// how many are left out. Losses are left out last, beyond twice as many.
 	Observers []func(lockfx.Event)
 	// CallTimeout bounds each call of the store. Without it an acquisition or a
 	// heartbeat is bounded by the lease alone. 0 is no limit.

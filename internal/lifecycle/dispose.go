@@ -68,8 +68,8 @@ func (m *Machine) disposedWith(err error) error {
 	if m.State() == lockfx.Idle {
 		m.move(nil, lockfx.Released)
 	}
-	if !m.told {
-		m.told = true
+	if !m.over {
+		m.over = true
 		m.announce(nil, lockfx.Event{Kind: lockfx.EventDisposed, Err: err})
 	}
 	return err

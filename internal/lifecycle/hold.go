@@ -128,7 +128,7 @@ func (h *Hold) disarm() {
 }
 
 // lose is the one way from Held to Lost. cause is the failure of the store that led to
-// it, or nil. m.mu is held; m.unlock tells OnLost.
+// it, or nil. m.mu is held; m.unlock calls OnLost.
 func (h *Hold) lose(reason lockfx.Reason, cause error) {
 	m := h.m
 	m.move(h, lockfx.Lost)

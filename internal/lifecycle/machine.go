@@ -28,12 +28,12 @@ type Machine struct {
 	mu       sync.Mutex // guards what follows, and the fields of a Hold that say so
 	last     lockfx.Token
 	disposed bool
-	told     bool          // the disposal was announced
+	over     bool          // the disposal was announced
 	inUse    bool          // an acquisition, a run or a release is under way
 	free     chan struct{} // made by who waits for inUse to become false, and closed then
 	vacant   chan struct{} // made by who waits for Idle or Released, and closed then
 	pending  *Hold         // the acquisition under way
-	news     news
+	events   events
 
 	callbacks []func(lockfx.Event) // the observers, and OnLost after them
 }
@@ -112,14 +112,5 @@ func (m *Machine) leave() {
 	if m.free != nil {
 		close(m.free)
 		m.free = nil
-	}
-}
-
-// unlock releases m.mu and tells the callbacks what happened under it.
-func (m *Machine) unlock() {
-	news := len(m.news.queue) > 0
-	m.mu.Unlock()
-	if news {
-		m.tell()
 	}
 }

@@ -71,7 +71,7 @@ func (m *Machine) release(ctx context.Context, h *Hold) (ok bool, err error) {
 // beginRelease stops everything that could renew, and returns the renewal that
 // is under way, if there is one. It reports
 // whether the store is to be asked, and whether this call is the one that releases.
-// A loss that it notices is told when the release is done: OnLost may wait for that.
+// A loss that it notices is announced when the release is done: OnLost may wait for that.
 func (m *Machine) beginRelease(h *Hold) (underWay *renewal, ask, first bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

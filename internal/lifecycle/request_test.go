@@ -29,10 +29,10 @@ func TestRequests_CarryTheDeadlineOfTheLease(t *testing.T) {
 			t.Run(name+" by "+clockName, func(t *testing.T) {
 				inBubble(t, func(t *testing.T, r *rig) {
 					r.store.acquires(func(ctx context.Context, next lockfx.Token) (lockfx.Grant, error) {
-						wantDeadline(t, "Acquire", ctx, tt.acquire)
+						wantDeadline(ctx, t, "Acquire", tt.acquire)
 						return lockfx.Grant{OK: true, Token: next}, nil
 					})
-					r.store.renews(once(func(ctx context.Context) { wantDeadline(t, "Renew", ctx, tt.renew) }))
+					r.store.renews(once(func(ctx context.Context) { wantDeadline(ctx, t, "Renew", tt.renew) }))
 					ctx, cancel := context.WithTimeout(background, tt.limit)
 					defer cancel()
 					if ok, err := r.Acquire(ctx); !ok || err != nil {
@@ -52,7 +52,7 @@ func TestRequests_CarryTheDeadlineOfTheLease(t *testing.T) {
 	}
 }
 
-func wantDeadline(t *testing.T, call string, ctx context.Context, want time.Duration) {
+func wantDeadline(ctx context.Context, t *testing.T, call string, want time.Duration) {
 	t.Helper()
 	if at, limited := ctx.Deadline(); !limited || time.Until(at) != want {
 		t.Errorf("%s has a deadline in %v (%v), want %v", call, time.Until(at), limited, want)

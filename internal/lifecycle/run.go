@@ -38,7 +38,7 @@ func (m *Machine) RunOn(ctx context.Context, terms Terms, body func(context.Cont
 		h.cancel(nil) // what the body left running stops before the lease is given back
 		err = m.finish(h, err)
 	}()
-	m.tellBeforeBody()
+	m.deliver()
 	h.inside = runContext{lockfx.WithToken(h.request.Context, m.cfg.Key, h.token), h}
 	return body(&h.inside, h)
 }

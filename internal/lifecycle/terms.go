@@ -11,9 +11,9 @@ import (
 type Terms struct {
 	// Within ends the attempt to acquire, and not the hold. Nil bounds nothing.
 	Within context.Context
-	// Hush keeps an attempt that ends like this from being announced: the caller
-	// tries again and again, and has told it once.
-	Hush lockfx.EventKind
+	// Suppress keeps an attempt that ends like this from being announced: the caller
+	// tries again and again, and has announced it once.
+	Suppress lockfx.EventKind
 	// Note goes into the events of the attempt and of the hold.
 	Note string
 	// MinHold keeps the key from everybody for that long from when it was asked for, even

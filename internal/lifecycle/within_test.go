@@ -70,18 +70,18 @@ func TestAGrantBehindTheEndOfTheWaiting(t *testing.T) {
 	})
 }
 
-func TestHushedAttemptsAreNotTold(t *testing.T) {
+func TestSuppressedAttemptsAreNotAnnounced(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		body := func(context.Context, *lifecycle.Hold) error { return nil }
-		for _, hush := range []lockfx.EventKind{0, lockfx.EventRefused, lockfx.EventFailed} {
+		for _, suppressed := range []lockfx.EventKind{0, lockfx.EventRefused, lockfx.EventFailed} {
 			for _, err := range []error{nil, errCause} {
 				r.store.acquires(func(context.Context, lockfx.Token) (lockfx.Grant, error) { return lockfx.Grant{}, err })
-				if err := r.RunOn(background, lifecycle.Terms{Hush: hush, Note: "noted"}, body); err == nil {
+				if err := r.RunOn(background, lifecycle.Terms{Suppress: suppressed, Note: "noted"}, body); err == nil {
 					t.Error("no error")
 				}
 			}
 			r.store.acquires(nil)
-			if err := r.RunOn(background, lifecycle.Terms{Hush: hush, Note: "noted"}, body); err != nil {
+			if err := r.RunOn(background, lifecycle.Terms{Suppress: suppressed, Note: "noted"}, body); err != nil {
 				t.Error(err)
 			}
 		}

@@ -76,7 +76,7 @@ func (w *waiter) pause(wait context.Context, err error) bool {
 	var refusal *lockfx.NotAcquiredError
 	switch {
 	case !errors.As(err, &refusal):
-		w.Terms.Hush = lockfx.EventFailed
+		w.Terms.Suppress = lockfx.EventFailed
 		return w.sleep(wait, backOff(&w.outages))
 	case refusal.Self: // held by hand: the store was not asked
 		select {
@@ -86,7 +86,7 @@ func (w *waiter) pause(wait context.Context, err error) bool {
 			return true
 		}
 	}
-	w.Terms.Hush, w.outages = lockfx.EventRefused, 0
+	w.Terms.Suppress, w.outages = lockfx.EventRefused, 0
 	if w.freed == nil && w.watch(wait) {
 		return true // the key may have been freed before the watch began
 	}
