@@ -8,11 +8,15 @@ import (
 // A Watcher is a [Store] that can wake those who wait for a key.
 type Watcher interface {
 	// Watch tells when the key MAY be free. The channel has capacity 1; a signal
-	// may be spurious, but none is missed after Watch has returned. A closed
-	// channel means that the watch is lost: poll, then watch again. The end of a
-	// lease by expiry need not signal, so a waiter also tries again after
-	// [Grant.RetryAfter]. A renewal that shortens a lease should signal: the time that
-	// waiters were told is then too long. The order is always: Acquire, Watch, Acquire, wait.
+	// may be spurious, but not while nothing happens, since each costs an acquisition,
+	// and none is missed after Watch has returned. A closed channel means that the
+	// watch is lost, as by an outage or by [Closer]: poll, then watch again. A watch
+	// that is lost is never left open.
+	//
+	// The end of a lease by expiry need not signal, so a waiter also tries again after
+	// [Grant.RetryAfter]. A renewal that shortens a lease signals, when the lease ends
+	// at the latest: the time that waiters were told is then too long. The order is
+	// always: Acquire, Watch, Acquire, wait.
 	//
 	// ctx bounds the call, not the watch. stop ends the watch, may be called more
 	// than once, and must be called.
@@ -23,7 +27,8 @@ type Watcher interface {
 // one for each.
 type ManyRenewer interface {
 	// RenewMany does for each element what [Store.Renew] does, and returns one
-	// result for each, in the same order.
+	// result for each, in the same order. Callers with the same leases in another
+	// order do not lock each other out.
 	RenewMany(ctx context.Context, renewals []Renewal) []Result
 }
 
@@ -43,7 +48,7 @@ type Result struct {
 // An Inspector is a [Store] that can tell who holds a key.
 type Inspector interface {
 	// Inspect returns the unexpired lease on key, or the zero Lease when the key
-	// is free.
+	// is free. It changes nothing.
 	Inspect(ctx context.Context, key string) (Lease, error)
 }
 
@@ -56,8 +61,8 @@ type Lease struct {
 
 // A Breaker is a [Store] that can free a key by force.
 type Breaker interface {
-	// Break frees the key whoever holds it, and reports whether a lease was
-	// there. The next token is greater than the broken one; the broken holder is
+	// Break frees the key whoever holds it, and reports whether an unexpired lease
+	// was there. The next token is greater than the broken one; the broken holder is
 	// refused at its next heartbeat.
 	Break(ctx context.Context, key string) (bool, error)
 }

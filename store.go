@@ -5,12 +5,24 @@ import (
 	"time"
 )
 
-// Store grants leases. It is the primitive under every lock.
+// Store grants leases. It is the primitive under every lock. Package storetest checks
+// what follows.
 //
-// Implementations must be safe for concurrent use, must honour the end of ctx,
-// and must judge expiry by the store's own clock, read at the moment of the
-// decision. They accept every key that [CheckKey] accepts and refuse every other
-// one, and they refuse a ttl that [CheckTTL] refuses for their resolution.
+// Implementations must be safe for concurrent use. Of every call:
+//
+//   - A key that [CheckKey] refuses, and a ttl that [CheckTTL] refuses for the store's
+//     resolution or that the engine can't count, is an error that matches [ErrConfig] and
+//     changes nothing: waiters try again after every other error. All other keys and
+//     ttls work, and keys are compared byte by byte.
+//   - Expiry is judged by the store's own clock, read at the moment of the decision. A
+//     lease never ends before its ttl is over: its holder relies on all of it but 1%.
+//   - Looking and writing are one step: between the two another request can arrive.
+//   - ctx bounds the call, not the lease. A call whose ctx has ended returns soon, with an
+//     error that matches ctx.Err(); one that began so changes nothing.
+//   - A request may arrive more than once, and long after its caller has given up. It then
+//     harms no later lease, and takes none.
+//   - An outage, and an outcome that is not known, is an error. It is never a refusal,
+//     which is final: whoever reads false gives his work up.
 //
 // A lock bounds every call. The Deadline of the context of Acquire and Renew is the
 // instant from which the lease asked for, or held, would not be trusted any more, or an
@@ -21,20 +33,28 @@ type Store interface {
 	//
 	// Contention is a Grant whose OK is false and a nil error. An outage is an
 	// error. The two are never mixed up. When ctx ends during the call, no lease
-	// is left behind: the store undoes its own request on a bounded context.
+	// is left behind, in these steps: the request carries a tag of its own; the
+	// store undoes that tag on a bounded context; the undo leaves a mark, so that
+	// the request is refused if it arrives after it. A request that its client
+	// sends again has the same tag: it gets the answer of the first one, and what
+	// arrives after the lease was released is granted to nobody.
 	//
 	// Every acquisition is its own owner: a second Acquire is refused as long as
-	// the first lease is unexpired, whoever asks.
+	// the first lease is unexpired, whoever asks. The label of ctx ([LabelFrom])
+	// stays with the lease until it ends, and decides nothing.
 	Acquire(ctx context.Context, key string, ttl time.Duration) (Grant, error)
 
 	// Renew sets the time left of the lease on key to ttl if that lease is
 	// unexpired and carries exactly token; it then returns true. It can shorten a
 	// lease as well. It never re-creates a lease, and with a foreign token it
-	// changes nothing and returns false.
+	// changes nothing and returns false. One that arrives after a later renewal
+	// changes nothing either; it returns true, since the lease is still there.
 	Renew(ctx context.Context, key string, token Token, ttl time.Duration) (bool, error)
 
-	// Release frees the lease on key if it carries exactly token; it then returns
-	// true. A late release never touches the lease of the next holder.
+	// Release frees the lease on key if it is unexpired and carries exactly token;
+	// it then returns true, to one caller alone. False says that the lease was
+	// lost, so a release that is sent again because its answer was lost returns
+	// true or an error. A late release never touches the lease of the next holder.
 	Release(ctx context.Context, key string, token Token) (bool, error)
 }
 
@@ -48,7 +68,9 @@ type Grant struct {
 	// HeldBy is, on a refusal and if it is known, the label of the holder. It is
 	// for people.
 	HeldBy string
-	// RetryAfter is, on a refusal, how long the present lease can still last. Zero
-	// means unknown; a store that is a [Watcher] must set it.
+	// RetryAfter is, on a refusal, how long the present lease can still last, its
+	// renewals included: whoever waits for so long finds the key free unless it was
+	// renewed or taken meanwhile. Zero means unknown; a store that is a [Watcher] must
+	// set it.
 	RetryAfter time.Duration
 }

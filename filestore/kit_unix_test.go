@@ -47,6 +47,10 @@ func harness(t testing.TB, opts ...filestore.Option) (*storetest.Harness, error)
 		Late:   time.Millisecond, // the ticks of the clock while the kit looks
 		Sleep:  c.Advance,
 		Second: again, Restart: again,
+		StepClock: func(d time.Duration) error {
+			c.Advance(d)
+			return nil
+		},
 		LoseData: func() (lockfx.Store, error) {
 			for _, file := range filesIn(t, dir, "*") {
 				if err := os.Remove(file); err != nil {

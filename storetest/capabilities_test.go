@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/lockfx/lockfx"
@@ -18,28 +19,6 @@ func (h handle) begin(ctx context.Context, key string) (string, error) {
 	return key, err
 }
 
-// signal wakes the watchers of key. h.mu is held.
-func (h handle) signal(key string) {
-	if h.has("nobody is woken") {
-		return
-	}
-	for c, k := range h.watchers {
-		if k != key {
-			continue
-		}
-		select {
-		case c <- struct{}{}:
-		default:
-		}
-		if h.has("a watch wakes once") {
-			delete(h.watchers, c)
-		}
-		if h.has("one waiter is woken") {
-			return
-		}
-	}
-}
-
 func (h handle) Watch(ctx context.Context, key string) (<-chan struct{}, func(), error) {
 	key, err := h.begin(ctx, key)
 	if err != nil {
@@ -51,6 +30,27 @@ func (h handle) Watch(ctx context.Context, key string) (<-chan struct{}, func(),
 		c = make(chan struct{})
 	}
 	h.watchers[c] = key
+	ended := make(chan struct{})
+	switch {
+	case h.has("a watch is lost at once"):
+		delete(h.watchers, c)
+		close(c)
+	case h.has("a watch always signals"):
+		go func() {
+			for {
+				select {
+				case <-ended:
+					return
+				case <-time.After(time.Millisecond):
+				}
+				select {
+				case c <- struct{}{}:
+				default:
+				}
+			}
+		}()
+	}
+	end := sync.OnceFunc(func() { close(ended) })
 	if h.has("a watch ends with the context of its call") {
 		context.AfterFunc(ctx, func() {
 			h.mu.Lock()
@@ -60,6 +60,7 @@ func (h handle) Watch(ctx context.Context, key string) (<-chan struct{}, func(),
 		})
 	}
 	return c, func() {
+		end()
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		delete(h.watchers, c)
@@ -86,7 +87,11 @@ func (h handle) Inspect(ctx context.Context, key string) (lockfx.Lease, error) {
 	if h.has("inspection shows the key as the label") {
 		r.label = key
 	}
-	return lockfx.Lease{Token: r.token, Label: r.label, TimeLeft: r.expires.Sub(h.now())}, nil
+	left := r.expires.Sub(h.now())
+	if h.has("inspection shows a constant ttl") {
+		left = r.ttl
+	}
+	return lockfx.Lease{Token: r.token, Label: r.label, TimeLeft: left}, nil
 }
 
 func (h handle) Break(ctx context.Context, key string) (bool, error) {
@@ -100,7 +105,7 @@ func (h handle) Break(ctx context.Context, key string) (bool, error) {
 		delete(h.records, key)
 		return true, nil
 	}
-	if !ok || !h.now().Before(r.expires) {
+	if !ok || !h.now().Before(r.expires) && !h.has("a break of an expired lease is true") {
 		return false, nil
 	}
 	delete(h.records, key)
@@ -116,13 +121,22 @@ func (h handle) RenewMany(ctx context.Context, renewals []lockfx.Renewal) []lock
 		return make([]lockfx.Result, 1)
 	}
 	results := make([]lockfx.Result, len(renewals))
+	if h.has("many renewals at once are a deadlock") {
+		if !h.batch.TryLock() {
+			return slices.Repeat([]lockfx.Result{{Err: errors.New("deadlock detected")}}, len(renewals))
+		}
+		defer h.batch.Unlock()
+		time.Sleep(time.Microsecond)
+	}
 	for i, r := range renewals {
 		if h.has("many renewals extend nothing") {
-			_, ok := h.leaseOf(r.Key, r.Token)
-			results[i] = lockfx.Result{OK: ok && r.TTL > 0, Err: errors.Join(lockfx.CheckKey(r.Key), lockfx.CheckTTL(r.TTL, 1))}
+			results[i] = lockfx.Result{OK: h.holds(r.Key, r.Token) && r.TTL > 0, Err: errors.Join(lockfx.CheckKey(r.Key), lockfx.CheckTTL(r.TTL, 1))}
 			continue
 		}
 		results[i].OK, results[i].Err = h.Renew(ctx, r.Key, r.Token, r.TTL)
+		if h.has("many renewals revive") {
+			results[i].OK = h.revive(r) || results[i].OK
+		}
 	}
 	if h.has("many renewals answer in another order") {
 		slices.Reverse(results)
@@ -132,8 +146,24 @@ func (h handle) RenewMany(ctx context.Context, renewals []lockfx.Renewal) []lock
 
 // Close has nothing to end.
 func (h handle) Close(context.Context) error {
-	if h.has("closing frees the leases") {
+	switch {
+	case h.has("closing frees the leases"):
 		clear(h.records)
+	case h.has("closing loses the watches"):
+		clear(h.watchers)
 	}
 	return nil
+}
+
+// revive renews an expired lease that nobody has taken.
+func (h handle) revive(renewal lockfx.Renewal) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r, known := h.records[renewal.Key]
+	if !known || r.token != renewal.Token || h.now().Before(r.expires) {
+		return false
+	}
+	r.expires = h.now().Add(renewal.TTL)
+	h.records[renewal.Key] = r
+	return true
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"strings"
 	"time"
 
@@ -13,14 +14,15 @@ import (
 // handle is a client of an engine, with a clock of its own that nobody should use.
 type handle struct {
 	*engine
-	skew time.Duration
+	skew   time.Duration
+	second bool
 }
 
 func (h handle) now() time.Time {
 	if h.has("the clock of the client decides") {
 		return time.Now().Add(h.skew)
 	}
-	return time.Now()
+	return time.Now().Add(h.offset)
 }
 
 // check returns the key as the engine knows it.
@@ -40,6 +42,10 @@ func (h handle) check(ctx context.Context, key string) (string, error) {
 		key = strings.ToLower(key)
 	case h.has("all keys are one"):
 		key = "*"
+	case h.has("keys are hashed to 32 bits"):
+		sum := fnv.New32a()
+		sum.Write([]byte(key))
+		key = fmt.Sprint(sum.Sum32())
 	case h.has("keys are a prefix match"):
 		key = strings.TrimRight(key, "0123456789")
 	case h.has("long keys are cut off"):
@@ -65,10 +71,19 @@ func (h handle) Acquire(ctx context.Context, key string, ttl time.Duration) (loc
 	if key, err = h.check(ctx, key); err != nil {
 		return lockfx.Grant{}, err
 	}
+	label := lockfx.LabelFrom(ctx)
+	if h.has("labels end at a colon") {
+		label, _, _ = strings.Cut(label, ":")
+	}
 	request := h.number()
-	g, err := ask(ctx, &h.network, func() granted { return h.acquire(request, key, lockfx.LabelFrom(ctx), ttl) })
+	g, err := ask(ctx, h.engine, func() granted { return h.acquire(request, key, label, ttl) })
 	switch {
 	case err == nil:
+		if g.OK && h.has("a lease ends with the context of its call") {
+			context.AfterFunc(ctx, func() {
+				time.AfterFunc(time.Millisecond, func() { h.release(h.number(), key, g.Token) })
+			})
+		}
 		return g.Grant, g.err
 	case errors.Is(err, errDown) && h.has("an outage is a refusal"):
 		return lockfx.Grant{}, nil
@@ -82,7 +97,7 @@ func (h handle) Acquire(ctx context.Context, key string, ttl time.Duration) (loc
 func (h handle) takeBack(ctx context.Context, request int, key string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attempt/2)
 	defer cancel()
-	_, _ = ask(ctx, &h.network, func() bool { return h.undo(request, key) })
+	_, _ = ask(ctx, h.engine, func() bool { return h.undo(request, key) })
 }
 
 func (h handle) Renew(ctx context.Context, key string, token lockfx.Token, ttl time.Duration) (bool, error) {
@@ -94,7 +109,13 @@ func (h handle) Renew(ctx context.Context, key string, token lockfx.Token, ttl t
 		return false, err
 	}
 	request := h.number()
-	ok, err := ask(ctx, &h.network, func() bool { return h.renew(request, key, token, ttl) })
+	if strings.HasPrefix(h.fault, "a renewal looks, and then") {
+		if !h.holds(key, token) {
+			return false, nil
+		}
+		time.Sleep(time.Microsecond)
+	}
+	ok, err := ask(ctx, h.engine, func() bool { return h.renew(request, key, lockfx.LabelFrom(ctx), token, ttl) })
 	if errors.Is(err, errDown) && h.has("a renewal in an outage is false") {
 		return false, nil
 	}
@@ -107,11 +128,25 @@ func (h handle) Release(ctx context.Context, key string, token lockfx.Token) (bo
 		return false, err
 	}
 	request := h.number()
-	ok, err := ask(ctx, &h.network, func() bool { return h.release(request, key, token) })
+	if h.has("a release looks, and then deletes") {
+		if !h.holds(key, token) {
+			return false, nil
+		}
+		time.Sleep(time.Microsecond)
+	}
+	ok, err := ask(ctx, h.engine, func() bool { return h.release(request, key, token) })
 	if errors.Is(err, errDown) && h.has("a release in an outage is true") {
 		return true, nil
 	}
 	return ok, err
+}
+
+// holds is a look that nothing keeps from being out of date.
+func (h handle) holds(key string, token lockfx.Token) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, ok := h.leaseOf(key, token)
+	return ok
 }
 
 // Crash leaves a lease behind, as a killed process does.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"time"
-
-	"github.com/lockfx/lockfx"
 )
 
 var contexts = []Promise{
@@ -73,6 +71,51 @@ var contexts = []Promise{
 			e.freeWithin(e.Store, 5*e.TTL)
 		},
 	},
+	{Name: "contexts/a-lease-outlives-its-call", Text: "The contexts of Acquire and Renew bound the calls, not the lease.", check: func(e *env) {
+		ctx, cancel := context.WithCancel(e.ctx)
+		g, err := e.Store.Acquire(ctx, key, 20*e.TTL)
+		cancel()
+		e.noError("acquire", err)
+		e.sleep(e.TTL / 4) // a lease that is bound to the context has gone by then
+		e.refused(e.Store, key)
+		ctx, cancel = context.WithCancel(e.ctx)
+		ok, err := e.Store.Renew(ctx, key, g.Token, 20*e.TTL)
+		cancel()
+		e.noError("renew", err)
+		e.sleep(e.TTL / 4)
+		e.refused(e.Store, key)
+		e.renew(e.Store, key, g.Token, e.TTL, ok)
+	}},
+	{
+		Name: "contexts/a-call-ends-with-its-context", Text: "A call whose context ends on the way returns, with an error that matches the context's.",
+		needs: canLoseReplies,
+		check: func(e *env) {
+			e.warmUp()
+			token := e.grantedFor(e.Store, key, e.longLease())
+			heal, err := e.LoseReplies()
+			e.noError("lose replies", err)
+			defer heal()
+			for _, c := range []struct {
+				op   string
+				call func(context.Context) (bool, error)
+			}{
+				{"acquire", func(ctx context.Context) (bool, error) {
+					g, err := e.Store.Acquire(ctx, "another key", e.TTL)
+					return g.OK, err
+				}},
+				{"renew", func(ctx context.Context) (bool, error) { return e.Store.Renew(ctx, key, token, e.TTL) }},
+				{"release", func(ctx context.Context) (bool, error) { return e.Store.Release(ctx, key, token) }},
+			} {
+				o := e.timed(e.TTL/2, c.call)
+				switch {
+				case !o.returned:
+					e.fail("%s without an answer: it goes on %v after its context has ended", c.op, o.took-e.TTL/2)
+				case o.ok || !errors.Is(o.err, context.DeadlineExceeded):
+					e.fail("%s without an answer: %v, %v; want false, %v", c.op, o.ok, o.err, context.DeadlineExceeded)
+				}
+			}
+		},
+	},
 }
 
 // deadContexts returns contexts that have ended in either way.
@@ -82,105 +125,4 @@ func (e *env) deadContexts() []context.Context {
 	late, cancel := context.WithDeadline(e.ctx, time.Now().Add(-time.Second))
 	cancel()
 	return []context.Context{cancelled, late}
-}
-
-var outages = []Promise{
-	{
-		Name: "outages/acquire-is-an-error", Text: "An outage is an error, never a refusal: nobody holds the key.", needs: canPartition,
-		check: func(e *env) {
-			e.cutOff(func(ctx context.Context) {
-				if g, err := e.Store.Acquire(ctx, key, e.TTL); err == nil || g.OK {
-					e.fail("acquire in an outage: %+v, %v; want an error", g, err)
-				}
-			})
-			e.freeWithin(e.Store, 2*e.TTL+e.Late)
-		},
-	},
-	{
-		Name: "outages/renew-is-an-error", Text: "A renewal in an outage is an error, never a plain false: the lease may still be ours.", needs: canPartition,
-		check: func(e *env) {
-			token := e.grantedFor(e.Store, key, 50*e.TTL)
-			e.cutOff(func(ctx context.Context) {
-				if ok, err := e.Store.Renew(ctx, key, token, 50*e.TTL); err == nil || ok {
-					e.fail("renew in an outage: %v, %v; want an error", ok, err)
-				}
-			})
-			e.renew(e.Store, key, token, e.TTL, true)
-		},
-	},
-	{
-		Name: "outages/release-is-an-error", Text: "A release in an outage is an error.", needs: canPartition,
-		check: func(e *env) {
-			token := e.granted(e.Store, key)
-			e.cutOff(func(ctx context.Context) {
-				if ok, err := e.Store.Release(ctx, key, token); err == nil || ok {
-					e.fail("release in an outage: %v, %v; want an error", ok, err)
-				}
-			})
-			e.freeWithin(e.Store, 3*e.TTL+e.Late)
-		},
-	},
-	{
-		Name: "outages/held-key-is-refused-afterwards", Text: "A lease that outlives an outage is still refused to others.", needs: canPartition,
-		check: func(e *env) {
-			e.grantedFor(e.Store, key, 50*e.TTL)
-			e.cutOff(func(ctx context.Context) { _, _ = e.Store.Acquire(ctx, key, e.TTL) })
-			e.refused(e.Store, key)
-		},
-	},
-	{Name: "outages/contention-is-no-error", Text: "However many ask at once, contention is no error.", check: func(e *env) {
-		e.grantedFor(e.Store, key, 20*e.TTL)
-		e.each(16, func(int) {
-			for range 10 {
-				e.refused(e.Store, key)
-			}
-		})
-	}},
-}
-
-func canPartition(h *Harness) bool { return h.Partition != nil }
-
-// cutOff runs f while the store is cut off its engine, with a context that ends
-// soon enough for the case.
-func (e *env) cutOff(f func(context.Context)) {
-	heal, err := e.Partition()
-	e.noError("partition", err)
-	defer heal()
-	ctx, cancel := context.WithTimeout(e.ctx, e.TTL)
-	defer cancel()
-	f(ctx)
-}
-
-var clocks = []Promise{
-	{
-		Name: "clocks/client-ahead-changes-nothing", Text: "The clock of a client that is an hour ahead changes nothing.", needs: canSkew,
-		check: func(e *env) { e.skewed(time.Hour) },
-	},
-	{
-		Name: "clocks/client-behind-changes-nothing", Text: "The clock of a client that is an hour behind changes nothing.", needs: canSkew,
-		check: func(e *env) { e.skewed(-time.Hour) },
-	},
-}
-
-func canSkew(h *Harness) bool { return h.SkewClientClock != nil }
-
-// skewed checks exclusion, expiry and tokens between a client whose clock is off
-// and one whose clock is right.
-func (e *env) skewed(d time.Duration) {
-	off, err := e.SkewClientClock(d)
-	e.noError("skew", err)
-	for _, pair := range [][2]lockfx.Store{{off, e.Store}, {e.Store, off}} {
-		first := e.granted(pair[0], key)
-		e.refused(pair[1], key)
-		e.sleep(e.TTL / 2)
-		e.refused(pair[1], key)
-		e.renew(pair[0], key, first, e.TTL, true)
-		e.outlive(e.TTL)
-		second := e.granted(pair[1], key)
-		e.rises(first, second)
-		e.release(pair[1], key, second, true)
-		third := e.granted(pair[0], key)
-		e.rises(second, third)
-		e.release(pair[0], key, third, true)
-	}
 }

@@ -20,6 +20,11 @@ type engine struct {
 	watchers map[chan struct{}]string
 	first    string                   // the label of the first holder
 	ttls     map[string]time.Duration // of the first acquisition of a key
+	labels   map[string]string        // of the last holder of a key that had one
+	offset   time.Duration            // of the engine's clock
+	latest   time.Time                // when a lease was granted last
+	low      lockfx.Token             // the last token of the first handle, if each has its own
+	batch    sync.Mutex               // held by one RenewMany, if they lock each other out
 	requests int                      // how many were numbered
 	granted  map[int]lockfx.Grant     // answers by the number of the request
 	did      map[int]bool             // answers by the number of the request
@@ -30,6 +35,9 @@ type record struct {
 	token   lockfx.Token
 	label   string
 	expires time.Time
+	ttl     time.Duration // of its acquisition
+	taken   time.Time
+	timer   *time.Timer // ends the lease, if it takes a timer
 	second  bool
 	request int // that took the lease
 	renewal int // the latest request that renewed it
@@ -42,6 +50,7 @@ func newEngine(fault string) *engine {
 		last:     map[string]lockfx.Token{},
 		watchers: map[chan struct{}]string{},
 		ttls:     map[string]time.Duration{},
+		labels:   map[string]string{},
 		granted:  map[int]lockfx.Grant{},
 		did:      map[int]bool{},
 		undone:   map[int]bool{},
@@ -116,25 +125,59 @@ func (h handle) decide(request int, key, label string, ttl time.Duration) (lockf
 	if held {
 		return h.refuse(r, key, ttl)
 	}
-	token := max(h.last[key]+1, lockfx.Token(h.now().UnixMicro()))
-	if h.has("tokens do not outlive the data") || h.has("a release deletes the last token") || h.has("a break gives the same token again") {
-		token = h.last[key] + 1
-	}
-	h.last[key] = token
+	token := h.token(key)
+	h.last[key], h.latest = token, h.now()
 	if h.first == "" {
 		h.first = label
 	}
-	if h.has("the first ttl of a key is kept") {
+	if h.has("an empty label keeps the last one") && label == "" {
+		label = h.labels[key]
+	}
+	h.labels[key] = label
+	switch {
+	case h.has("the first ttl of a key is kept"):
 		if h.ttls[key] == 0 {
 			h.ttls[key] = ttl
 		}
 		ttl = h.ttls[key]
-	}
-	if h.has("leases last half as long") {
+	case h.has("leases last half as long"):
 		ttl /= 2
+	case h.has("leases end 3% early"):
+		ttl -= 3 * ttl / 100
 	}
-	h.records[key] = record{token: token, label: label, expires: h.now().Add(ttl), request: request}
+	r = record{token: token, label: label, taken: h.now(), ttl: ttl, expires: h.expiry(ttl), request: request}
+	if h.has("the timer of a lease is not stopped") {
+		r.timer = time.AfterFunc(ttl, func() {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			delete(h.records, key)
+		})
+	}
+	h.records[key] = r
 	return lockfx.Grant{OK: true, Token: token}, nil
+}
+
+// token is that of the next lease on key. h.mu is held.
+func (h handle) token(key string) lockfx.Token {
+	now := lockfx.Token(h.now().UnixMicro())
+	switch {
+	case h.has("tokens do not outlive the data"), h.has("a release deletes the last token"), h.has("a break gives the same token again"):
+		return h.last[key] + 1
+	case h.has("tokens are the clock"), h.has("tokens follow the clock back") && h.now().Before(h.latest):
+		return now
+	case h.has("each handle has tokens of its own") && !h.second:
+		h.low++
+		return h.low
+	}
+	return max(h.last[key]+1, now)
+}
+
+// expiry is the end of a lease that begins now. h.mu is held.
+func (h handle) expiry(ttl time.Duration) time.Time {
+	if h.has("instants are 64 bits of nanoseconds") {
+		return time.Unix(0, h.now().UnixNano()+int64(ttl))
+	}
+	return h.now().Add(ttl)
 }
 
 func (h handle) refuse(r record, key string, ttl time.Duration) (lockfx.Grant, error) {
@@ -151,6 +194,8 @@ func (h handle) refuse(r record, key string, ttl time.Duration) (lockfx.Grant, e
 		g.HeldBy = h.first
 	case h.has("a refusal tells no time"):
 		g.RetryAfter = 0
+	case h.has("a refusal forgets the renewals") && r.renewal > 0:
+		g.RetryAfter = max(1, r.taken.Add(r.ttl).Sub(h.now()))
 	case h.has("a refusal tells the whole ttl"):
 		g.RetryAfter = ttl
 	}
@@ -167,80 +212,5 @@ func (h handle) undo(request int, key string) bool {
 		delete(h.records, key)
 		h.signal(key)
 	}
-	return true
-}
-
-// leaseOf returns the unexpired lease on key if it carries token. h.mu is held.
-func (h handle) leaseOf(key string, token lockfx.Token) (record, bool) {
-	r, ok := h.records[key]
-	return r, ok && r.token == token && h.now().Before(r.expires)
-}
-
-func (h handle) renew(request int, key string, token lockfx.Token, ttl time.Duration) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.did[request] {
-		return true
-	}
-	r, ok := h.leaseOf(key, token)
-	old, known := h.records[key]
-	switch {
-	case h.has("a renewal does not look at the token"):
-		r, ok = old, known && h.now().Before(old.expires)
-	case h.has("a renewal does not look at the expiry"):
-		r, ok = old, known && old.token == token
-	case h.has("a renewal creates") && !known:
-		r, ok = record{token: token}, true
-	case h.has("a foreign renewal prolongs, and says no") && known && !ok:
-		old.expires = h.now().Add(ttl)
-		h.records[key] = old
-	}
-	if !ok || request < r.renewal && !h.has("renewals count in the order of their arrival") {
-		return false
-	}
-	h.did[request] = true
-	if h.has("a renewal raises the token") {
-		h.last[key]++
-		r.token = h.last[key]
-	}
-	if h.has("nothing is renewed") {
-		return true
-	}
-	expires := h.now().Add(ttl)
-	switch {
-	case h.has("renewals add up"):
-		expires = r.expires.Add(ttl)
-	case h.has("a renewal drops the ttl"):
-		expires = h.now().Add(1000 * time.Hour)
-	case h.has("a renewal never shortens") && expires.Before(r.expires):
-		expires = r.expires
-	}
-	r.expires, r.renewal = expires, request
-	h.records[key] = r
-	return true
-}
-
-func (h handle) release(request int, key string, token lockfx.Token) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.did[request] && !h.has("a repeated release is false") {
-		return true
-	}
-	_, ok := h.leaseOf(key, token)
-	if _, known := h.records[key]; known && h.has("a release does not look at the token") {
-		ok = true
-	}
-	if !ok {
-		return h.has("a release is always true")
-	}
-	h.did[request] = true
-	if h.has("a release frees nothing") {
-		return true
-	}
-	if h.has("a release deletes the last token") {
-		delete(h.last, key)
-	}
-	delete(h.records, key)
-	h.signal(key)
 	return true
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lockfx/lockfx"
@@ -17,6 +18,8 @@ type env struct {
 	ctx context.Context
 
 	leases leases
+	slept  atomic.Int64   // in the hands of Harness.Sleep
+	calls  sync.WaitGroup // of the store whose answers may not be waited for any more
 }
 
 // key is the key of most cases. Each case has a store of its own.
@@ -27,9 +30,13 @@ func (e *env) fail(format string, args ...any) {
 }
 
 func (e *env) noError(op string, err error) {
-	if err != nil {
-		e.fail("%s: unexpected error: %w", op, err)
+	if err == nil {
+		return
 	}
+	if over := e.ctx.Err(); over != nil {
+		err = fmt.Errorf("%w: %w", context.Cause(e.ctx), err)
+	}
+	e.fail("%s: unexpected error: %w", op, err)
 }
 
 // acquire asks for a lease of the harness's ttl and must not meet an error.
@@ -111,8 +118,28 @@ func (e *env) rises(from, to lockfx.Token) {
 	}
 }
 
+// sleep waits for d, or until the time of the case is over.
+func (e *env) sleep(d time.Duration) {
+	if e.Sleep != nil {
+		e.slept.Add(int64(d))
+		e.Sleep(d)
+		return
+	}
+	select {
+	case <-time.After(d):
+	case <-e.ctx.Done():
+		e.fail("wait for %v: %w", d, context.Cause(e.ctx))
+	}
+}
+
+// latest is the present, or later: [Harness.Sleep] may move a clock of the store's own.
+func (e *env) latest() time.Time { return time.Now().Add(time.Duration(e.slept.Load())) }
+
 // outlive sleeps until a lease of ttl that was asked for just now has expired.
 func (e *env) outlive(ttl time.Duration) { e.sleep(ttl + e.Late + e.TTL/10) }
+
+// barelyOutlive does so too, but for the difference of two clocks' rates.
+func (e *env) barelyOutlive(ttl time.Duration) { e.sleep(ttl + e.Late + e.TTL/200) }
 
 // open calls an opener of the harness.
 func (e *env) open(open func() (lockfx.Store, error)) lockfx.Store {

@@ -1,9 +1,11 @@
 package storetest
 
 import (
+	"fmt"
 	"runtime"
+	"strings"
 	"sync/atomic"
-	"time"
+	"unicode/utf8"
 
 	"github.com/lockfx/lockfx"
 )
@@ -97,60 +99,33 @@ var exclusion = []Promise{
 			e.fail("retry after %v on a lease of %v", g.RetryAfter, e.TTL)
 		}
 	}},
-	{Name: "exclusion/acquire-never-waits", Text: "Acquire answers at once when the key is held; it does not wait for the lease to end.", check: func(e *env) {
-		e.grantedFor(e.Store, key, 10*e.TTL)
-		start := time.Now()
-		e.refused(e.Store, key)
-		if took := time.Since(start); took > 5*e.TTL {
-			e.fail("a refusal took %v of a lease of %v", took, 10*e.TTL)
+	{Name: "exclusion/a-label-goes-with-its-lease", Text: "Whoever acquires without a label is not shown under the label of an earlier holder.", check: func(e *env) {
+		holder, err := e.Store.Acquire(lockfx.WithLabel(e.ctx, "host/1/first"), key, e.TTL)
+		e.noError("acquire", err)
+		e.release(e.Store, key, holder.Token, true)
+		e.granted(e.Store, key)
+		if g := e.refused(e.Store, key); g.HeldBy == "host/1/first" {
+			e.fail("held by %q, who gave the lease back", g.HeldBy)
+		}
+	}},
+	{Name: "exclusion/any-label-works", Text: "A label is for people: whatever it is, it decides nothing, and a refusal shows it whole.", check: func(e *env) {
+		for i, label := range oddLabels {
+			key := fmt.Sprint("label ", i)
+			g, err := e.Store.Acquire(lockfx.WithLabel(e.ctx, label), key, e.TTL)
+			e.noError(fmt.Sprintf("acquire with label %.40q", label), err)
+			if !g.OK {
+				e.fail("acquire with label %.40q: refused", label)
+			}
+			held := e.refused(e.Store, key).HeldBy
+			if plain := utf8.ValidString(label) && !strings.Contains(label, "\x00"); plain && held != "" && held != label {
+				e.fail("held by %.40q, want %.40q", held, label)
+			}
+			e.renew(e.Store, key, g.Token, e.TTL, true)
+			e.release(e.Store, key, g.Token, true)
 		}
 	}},
 }
 
-var expiry = []Promise{
-	{Name: "expiry/unexpired-lease-is-kept", Text: "A lease lasts for its ttl.", check: func(e *env) {
-		e.granted(e.Store, key)
-		e.sleep(e.TTL / 2)
-		e.refused(e.Store, key)
-	}},
-	{Name: "expiry/expired-lease-is-taken-in-one-call", Text: "The first call after the expiry is granted, with nobody's help.", check: func(e *env) {
-		first := e.granted(e.Store, key)
-		e.outlive(e.TTL)
-		e.rises(first, e.granted(e.Store, key))
-	}},
-	{Name: "expiry/time-left-shrinks", Text: "RetryAfter shrinks as the lease grows old.", check: func(e *env) {
-		e.granted(e.Store, key)
-		early := e.refused(e.Store, key).RetryAfter
-		e.sleep(e.TTL / 2)
-		late := e.refused(e.Store, key).RetryAfter
-		if early > 0 && late >= early {
-			e.fail("retry after %v, and half a lease later after %v", early, late)
-		}
-	}},
-	{Name: "expiry/each-acquisition-has-its-own-ttl", Text: "The ttl is that of the acquisition, not of an earlier one.", check: func(e *env) {
-		long := e.grantedFor(e.Store, key, 10*e.TTL)
-		e.release(e.Store, key, long, true)
-		e.granted(e.Store, key)
-		e.outlive(e.TTL)
-		e.granted(e.Store, key)
-	}},
-	{Name: "expiry/a-refused-caller-prolongs-nothing", Text: "Those who are refused do not prolong the lease that they met.", check: func(e *env) {
-		e.granted(e.Store, key)
-		for range 4 {
-			e.sleep(e.TTL / 8)
-			e.refused(e.Store, key)
-		}
-		e.outlive(e.TTL / 2)
-		e.granted(e.Store, key)
-	}},
-	{Name: "expiry/held-for-ten-leases-then-frees", Text: "A lease that is renewed ten times over and then left alone expires.", check: func(e *env) {
-		token := e.granted(e.Store, key)
-		for range 30 {
-			e.sleep(e.TTL / 3)
-			e.renew(e.Store, key, token, e.TTL, true)
-		}
-		e.refused(e.Store, key)
-		e.outlive(e.TTL)
-		e.rises(token, e.granted(e.Store, key))
-	}},
+var oddLabels = []string{
+	"host:1/2,app=a;b|c {d} [e]", `"'\`, "two\nlines", "%s%d", "Ünïcödé 日本語 🔒", strings.Repeat("long ", 200), "a\x00b", "\xff", "-1", "null",
 }

@@ -50,6 +50,9 @@ type Harness struct {
 	Hold func() (deliver func(), err error)
 	// SkewClientClock sets the clock of this side off by d for a handle that it opens.
 	SkewClientClock func(d time.Duration) (lockfx.Store, error)
+	// StepClock sets the clock of the engine, by which it judges expiry, forward or, if d
+	// is negative, back.
+	StepClock func(d time.Duration) error
 	// Crash acquires key in another process and kills that process while it holds
 	// the lease.
 	Crash func(ctx context.Context, key string, ttl time.Duration) (lockfx.Token, error)
@@ -58,12 +61,4 @@ type Harness struct {
 	Waive map[string]string
 	// Close ends what the harness started.
 	Close func()
-}
-
-func (h *Harness) sleep(d time.Duration) {
-	if h.Sleep != nil {
-		h.Sleep(d)
-		return
-	}
-	time.Sleep(d)
 }

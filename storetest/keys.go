@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"time"
 
@@ -44,6 +45,8 @@ var oddKeys = []string{
 
 var lookalikes = []string{
 	"host-1", "host-10", "host", "Host-1", "HOST-1", "host-1 ", " host-1", "host_1", "host-1\n", "é", "e\u0301", "{host}-1", "host/1", `host\1`, "host%2f1", "\u017f", "s", "K", "\u212a",
+	"straße", "strasse", "host-1.", "1", "01", "1.0",
+	"costarring", "liquid", "creamwove", "quists", "plumless", "buckeroo", "Aa", "BB", // pairs with one hash: FNV-1a, FNV-1, CRC-32, Java's
 }
 
 func badKey(bad string) func(*env) {
@@ -85,6 +88,26 @@ var ttls = []Promise{
 			e.fail("retry after %v on a lease of a day", g.RetryAfter)
 		}
 		e.release(e.Store, key, token, true)
+	}},
+	{Name: "ttl/the-longest-lease-is-kept-or-refused", Text: "A lease longer than the engine can count is refused with an error that names the rule, or kept: it is not over at once.", check: func(e *env) {
+		for _, ttl := range []time.Duration{math.MaxInt64, math.MaxInt64 / 2} {
+			g, err := e.Store.Acquire(e.ctx, key, ttl)
+			if err != nil {
+				e.configFault("acquire", g.OK, err)
+				continue
+			}
+			if !g.OK {
+				e.fail("acquire for %v: refused, want a grant", ttl)
+			}
+			e.outlive(e.TTL)
+			if left := e.refused(e.Store, key).RetryAfter; left < 0 || left > 0 && left < ttl/2 {
+				e.fail("retry after %v on a lease of %v", left, ttl)
+			}
+			e.renew(e.Store, key, g.Token, ttl, true)
+			e.outlive(e.TTL)
+			e.refused(e.Store, key)
+			e.release(e.Store, key, g.Token, true)
+		}
 	}},
 	{Name: "ttl/odd-fractions-are-no-less", Text: "A ttl that the engine has to round is rounded up, so that nobody takes the lease early.", check: func(e *env) {
 		ttl := e.TTL + e.TTL/3 + 1

@@ -8,7 +8,8 @@ import (
 	"github.com/lockfx/lockfx"
 )
 
-func canHold(h *Harness) bool        { return h.Hold != nil }
+func canHold(h *Harness) bool { return h.Hold != nil }
+
 func canLoseReplies(h *Harness) bool { return h.LoseReplies != nil }
 
 // late is about requests that arrive after their caller has given up or their client

@@ -1,11 +1,15 @@
 package storetest
 
-import "github.com/lockfx/lockfx"
+import (
+	"time"
+
+	"github.com/lockfx/lockfx"
+)
 
 func isInspector(h *Harness) bool { _, ok := h.Store.(lockfx.Inspector); return ok }
 
-func (e *env) inspect(s lockfx.Store, key string) lockfx.Lease {
-	lease, err := s.(lockfx.Inspector).Inspect(e.ctx, key)
+func (e *env) inspect() lockfx.Lease {
+	lease, err := e.Store.(lockfx.Inspector).Inspect(e.ctx, key)
 	e.noError("inspect", err)
 	return lease
 }
@@ -14,14 +18,29 @@ var inspecting = []Promise{
 	{Name: "inspect/shows-the-lease", Text: "Inspect shows token, label and time left of the lease.", needs: isInspector, check: func(e *env) {
 		g, err := e.Store.Acquire(lockfx.WithLabel(e.ctx, "host/1/app"), key, e.TTL)
 		e.noError("acquire", err)
-		lease := e.inspect(e.Store, key)
+		lease := e.inspect()
 		if lease.Token != g.Token || lease.Label != "host/1/app" || lease.TimeLeft <= 0 || lease.TimeLeft > e.TTL+e.Late {
 			e.fail("%+v; want token %d, label %q and at most %v left", lease, g.Token, "host/1/app", e.TTL)
 		}
 	}},
+	{Name: "inspect/time-left-is-right", Text: "The time left shrinks as the lease grows old, and follows its renewals.", needs: isInspector, check: func(e *env) {
+		shows := func(asked time.Time, least, most time.Duration) {
+			left, slack := e.inspect().TimeLeft, e.TTL/10
+			if left > most+e.Late+slack || left < least-e.latest().Sub(asked)-slack {
+				e.fail("%v left, want about %v", left, most)
+			}
+		}
+		asked := e.latest()
+		token := e.granted(e.Store, key)
+		e.sleep(e.TTL / 2)
+		shows(asked, e.TTL, e.TTL/2)
+		asked = e.latest()
+		e.renew(e.Store, key, token, 2*e.TTL, true)
+		shows(asked, 2*e.TTL, 2*e.TTL)
+	}},
 	{Name: "inspect/free-key-is-zero", Text: "A key that is free, released or expired shows the zero lease.", needs: isInspector, check: func(e *env) {
 		free := func(what string) {
-			if lease := e.inspect(e.Store, key); lease != (lockfx.Lease{}) {
+			if lease := e.inspect(); lease != (lockfx.Lease{}) {
 				e.fail("%s: %+v, want the zero lease", what, lease)
 			}
 		}
@@ -35,7 +54,7 @@ var inspecting = []Promise{
 	{Name: "inspect/changes-nothing", Text: "Inspecting neither prolongs nor frees a lease.", needs: isInspector, check: func(e *env) {
 		token := e.granted(e.Store, key)
 		e.sleep(e.TTL / 2)
-		e.inspect(e.Store, key)
+		e.inspect()
 		e.refused(e.Store, key)
 		e.outlive(e.TTL / 2)
 		e.rises(token, e.granted(e.Store, key))
@@ -74,6 +93,9 @@ var breaking = []Promise{
 	{Name: "break/free-key-is-false", Text: "Breaking a key that nobody holds is false.", needs: isBreaker, check: func(e *env) {
 		e.breaks(false)
 		e.release(e.Store, key, e.granted(e.Store, key), true)
+		e.breaks(false)
+		e.granted(e.Store, key)
+		e.barelyOutlive(e.TTL)
 		e.breaks(false)
 	}},
 	{

@@ -21,7 +21,8 @@ var errDown = errors.New("no route to the engine")
 const attempt = 20 * time.Millisecond
 
 // ask sends a request until there is an answer. A request may arrive more than once.
-func ask[A any](ctx context.Context, n *network, request func() A) (answer A, err error) {
+func ask[A any](ctx context.Context, e *engine, request func() A) (answer A, err error) {
+	n := &e.network
 	for {
 		n.mu.Lock()
 		down, mute, held := n.down, n.mute, n.hold != nil
@@ -31,6 +32,9 @@ func ask[A any](ctx context.Context, n *network, request func() A) (answer A, er
 		n.mu.Unlock()
 		switch {
 		case down:
+			if e.has("an outage loses the watches") {
+				e.deafen()
+			}
 			return answer, errDown
 		case held:
 		case mute:
@@ -40,6 +44,12 @@ func ask[A any](ctx context.Context, n *network, request func() A) (answer A, er
 		}
 		select {
 		case <-ctx.Done():
+			switch {
+			case e.has("a call outlives its context"):
+				time.Sleep(10 * time.Second)
+			case e.has("the end of a context is a plain error"):
+				return answer, errDown
+			}
 			return answer, context.Cause(ctx)
 		case <-time.After(attempt):
 		}

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"slices"
-	"time"
 
 	"github.com/lockfx/lockfx"
 )
@@ -53,7 +52,7 @@ var renewal = []Promise{
 	}},
 	{Name: "renew/refuses-an-expired-lease", Text: "An expired lease can't be renewed, even if nobody has taken it.", check: func(e *env) {
 		token := e.granted(e.Store, key)
-		e.outlive(e.TTL)
+		e.barelyOutlive(e.TTL)
 		e.renew(e.Store, key, token, e.TTL, false)
 		e.granted(e.Store, key)
 	}},
@@ -82,6 +81,36 @@ var renewal = []Promise{
 		e.renew(e.Store, "a", a, e.TTL, true)
 		e.renew(e.Store, "b", b, e.TTL, true)
 	}},
+	{Name: "renew/refuses-token-zero", Text: "Token 0 renews nothing, on a free key neither.", check: func(e *env) {
+		e.release(e.Store, key, e.granted(e.Store, key), true)
+		for _, free := range []string{key, "never seen"} {
+			ok, err := e.Store.Renew(e.ctx, free, 0, e.TTL)
+			e.notTrue("renew with token 0", ok, err)
+			e.granted(e.Store, free)
+		}
+	}},
+	{Name: "renew/no-lease-ends-early", Text: "A renewed lease is kept to its end.", check: func(e *env) {
+		token := e.granted(e.Store, key)
+		asked := e.latest()
+		e.renew(e.Store, key, token, e.TTL, true)
+		e.endsNotBefore(asked.Add(e.TTL))
+	}},
+	{Name: "renew/keeps-the-label", Text: "A lease keeps the label of its acquisition, whatever the context of a renewal carries.", check: func(e *env) {
+		g, err := e.Store.Acquire(lockfx.WithLabel(e.ctx, "host/1/first"), key, e.TTL)
+		e.noError("acquire", err)
+		for _, label := range []string{"", "host/2/second"} {
+			ok, err := e.Store.Renew(lockfx.WithLabel(e.ctx, label), key, g.Token, e.TTL)
+			e.noError("renew", err)
+			if got := e.refused(e.Store, key).HeldBy; ok && got != "" && got != "host/1/first" {
+				e.fail("held by %q, want %q", got, "host/1/first")
+			}
+			if i, inspects := e.Store.(lockfx.Inspector); inspects {
+				if lease, err := i.Inspect(e.ctx, key); err == nil && lease.Token == g.Token && lease.Label != "host/1/first" {
+					e.fail("inspect: label %q, want %q", lease.Label, "host/1/first")
+				}
+			}
+		}
+	}},
 }
 
 // foreignTo returns tokens that are not token, near and far.
@@ -89,105 +118,3 @@ func foreignTo(token lockfx.Token) []lockfx.Token {
 	near := []lockfx.Token{token - 1, token + 1, 1, -token, 0, token ^ 1<<32, token + 1<<40}
 	return slices.DeleteFunc(near, func(t lockfx.Token) bool { return t == token })
 }
-
-var release = []Promise{
-	{Name: "release/frees-the-key", Text: "A released key is granted at once.", check: func(e *env) {
-		token := e.grantedFor(e.Store, key, 20*e.TTL)
-		e.release(e.Store, key, token, true)
-		e.granted(e.Store, key)
-	}},
-	{Name: "release/happens-once", Text: "The second release of one lease is false.", check: func(e *env) {
-		token := e.granted(e.Store, key)
-		e.release(e.Store, key, token, true)
-		e.release(e.Store, key, token, false)
-	}},
-	{Name: "release/foreign-token-frees-nothing", Text: "A foreign token frees nothing.", check: func(e *env) {
-		token := e.grantedFor(e.Store, key, 20*e.TTL)
-		for _, foreign := range foreignTo(token) {
-			ok, err := e.Store.Release(e.ctx, key, foreign)
-			e.notTrue("release with a foreign token", ok, err)
-		}
-		e.refused(e.Store, key)
-		e.renew(e.Store, key, token, e.TTL, true)
-	}},
-	{Name: "release/late-release-leaves-the-next-holder", Text: "A release that comes after the expiry never touches the next holder's lease.", check: func(e *env) {
-		old := e.granted(e.Store, key)
-		e.outlive(e.TTL)
-		token := e.grantedFor(e.Store, key, 20*e.TTL)
-		e.release(e.Store, key, old, false)
-		e.refused(e.Store, key)
-		e.renew(e.Store, key, token, e.TTL, true)
-	}},
-	{Name: "release/unknown-key-is-false", Text: "Releasing a key that nobody holds is false, and no error.", check: func(e *env) {
-		e.release(e.Store, "never seen", 1, false)
-		e.granted(e.Store, "never seen")
-	}},
-	{Name: "release/minds-the-key", Text: "A token releases its own key only.", check: func(e *env) {
-		a := e.granted(e.Store, "a")
-		b := e.granted(e.Store, "b")
-		if a != b {
-			e.release(e.Store, "b", a, false)
-		}
-		e.refused(e.Store, "b")
-		e.release(e.Store, "b", b, true)
-	}},
-	{Name: "release/after-expiry-harms-nobody", Text: "Releasing an expired lease that nobody has taken leaves the key free.", check: func(e *env) {
-		token := e.granted(e.Store, key)
-		e.outlive(e.TTL)
-		_, err := e.Store.Release(e.ctx, key, token)
-		e.noError("release", err)
-		e.rises(token, e.granted(e.Store, key))
-	}},
-}
-
-var manyRenewals = []Promise{
-	{
-		Name: "many/answers-in-order", Text: "RenewMany answers each renewal as Renew does, in the order of the requests.", needs: hasManyRenewer,
-		check: func(e *env) {
-			m := e.Store.(lockfx.ManyRenewer)
-			a, b := e.granted(e.Store, "a"), e.granted(e.Store, "b")
-			results := m.RenewMany(e.ctx, []lockfx.Renewal{
-				{Key: "a", Token: a, TTL: e.TTL},
-				{Key: "b", Token: b + 1, TTL: e.TTL},
-				{Key: "nobody's", Token: 1, TTL: e.TTL},
-				{Key: "b", Token: b, TTL: e.TTL},
-				{Key: "", Token: 1, TTL: e.TTL},
-				{Key: "a", Token: a, TTL: 0},
-			})
-			want := []bool{true, false, false, true, false, false}
-			if len(results) != len(want) {
-				e.fail("%d results for %d renewals", len(results), len(want))
-			}
-			for i, r := range results {
-				if r.OK != want[i] || (r.Err != nil) != (i >= 4) {
-					e.fail("result %d: %v, %v; want %v, and an error for the last two only", i, r.OK, r.Err, want[i])
-				}
-			}
-		},
-	},
-	{
-		Name: "many/extends-the-leases", Text: "RenewMany sets the time left of each lease.", needs: hasManyRenewer,
-		check: func(e *env) {
-			m := e.Store.(lockfx.ManyRenewer)
-			var renewals []lockfx.Renewal
-			for _, k := range []string{"a", "b", "c"} {
-				renewals = append(renewals, lockfx.Renewal{Key: k, Token: e.granted(e.Store, k), TTL: 3*e.TTL + e.Late})
-			}
-			m.RenewMany(e.ctx, renewals)
-			e.outlive(e.TTL)
-			for _, r := range renewals {
-				e.renew(e.Store, r.Key, r.Token, time.Duration(1)*e.TTL, true)
-			}
-		},
-	},
-	{
-		Name: "many/of-none", Text: "RenewMany of nothing answers nothing.", needs: hasManyRenewer,
-		check: func(e *env) {
-			if r := e.Store.(lockfx.ManyRenewer).RenewMany(e.ctx, nil); len(r) != 0 {
-				e.fail("%d results for no renewal", len(r))
-			}
-		},
-	},
-}
-
-func hasManyRenewer(h *Harness) bool { _, ok := h.Store.(lockfx.ManyRenewer); return ok }

@@ -2,12 +2,8 @@ package storetest
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"runtime/debug"
 	"slices"
 	"testing"
-	"time"
 )
 
 // A Promise is one case of the kit.
@@ -17,6 +13,7 @@ type Promise struct {
 	// Text is the promise in one sentence.
 	Text string
 
+	opens bool                // if broken, the others are not tried
 	needs func(*Harness) bool // nil: always runs
 	check func(*env)
 }
@@ -25,8 +22,8 @@ type Promise struct {
 func Promises() []Promise {
 	var all []Promise
 	for _, family := range [][]Promise{
-		exclusion, expiry, tokens, renewal, release, contexts, late, keys, ttls, outages, clocks,
-		watching, inspecting, breaking, manyRenewals, handles,
+		opening, exclusion, expiry, tokens, renewal, release, racing, contexts, late, keys, ttls, outages, clocks,
+		watching, enduring, inspecting, breaking, manyRenewals(), handles,
 	} {
 		all = append(all, family...)
 	}
@@ -60,8 +57,10 @@ func RunParallel(t *testing.T, newHarness Factory) {
 func run(t *testing.T, newHarness Factory, begin func(*testing.T)) {
 	t.Helper()
 	for _, p := range Promises() {
-		t.Run(p.Name, func(t *testing.T) {
-			begin(t)
+		kept := t.Run(p.Name, func(t *testing.T) {
+			if !p.opens {
+				begin(t)
+			}
 			ran, err := p.run(t.Context(), newHarness)
 			switch {
 			case err != nil:
@@ -70,11 +69,18 @@ func run(t *testing.T, newHarness Factory, begin func(*testing.T)) {
 				t.Logf("not applicable: %s", p.Text)
 			}
 		})
+		if p.opens && !kept {
+			t.Fatalf("the other promises are not tried: without %s each of them takes as long as the leases of its case", p.Name)
+		}
 	}
 }
 
 // Check runs every case that the harness allows and returns the broken promises by
-// name, each with what was seen.
+// name, each with what was seen. If the first of [Promises] is broken it is the only
+// one: without it the others would take as long as the leases of their cases.
+//
+// When ctx ends, so does Check, at the latest after the calls that the store has then
+// under way, and some seconds; the promises that were not tried hold the cause of ctx.
 func Check(ctx context.Context, newHarness Factory) map[string]error {
 	broken := map[string]error{}
 	for _, p := range Promises() {
@@ -84,88 +90,10 @@ func Check(ctx context.Context, newHarness Factory) map[string]error {
 		}
 		if _, err := p.run(ctx, newHarness); err != nil {
 			broken[p.Name] = err
+			if p.opens {
+				break
+			}
 		}
 	}
 	return broken
 }
-
-// caseTimeout ends the calls of a case that hangs.
-const caseTimeout = 2 * time.Minute
-
-// attempts is how often a case is tried on a machine that is too slow for its leases.
-const attempts = 5
-
-// run reports whether the case applies, and how the promise was broken.
-func (p Promise) run(ctx context.Context, newHarness Factory) (ran bool, err error) {
-	for range attempts {
-		ran, err = p.attempt(ctx, newHarness)
-		if !errors.Is(err, errTooSlow) {
-			break
-		}
-	}
-	return ran, err
-}
-
-func (p Promise) attempt(ctx context.Context, newHarness Factory) (ran bool, err error) {
-	h, err := newHarness()
-	if err != nil {
-		return false, fmt.Errorf("%s: harness: %w", p.Name, err)
-	}
-	if h.Close != nil {
-		defer h.Close()
-	}
-	if p.needs != nil && !p.needs(h) {
-		return false, nil
-	}
-	wrap := h.Wrap
-	if wrap == nil {
-		wrap = func(run func()) { run() }
-	}
-	wrap(func() {
-		// Without cancel: a bubble must not wait on a channel from outside.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), caseTimeout)
-		defer cancel()
-		err = p.try(&env{Harness: h, ctx: ctx})
-	})
-	reason, waived := h.Waive[p.Name]
-	switch {
-	case waived && err == nil:
-		return true, fmt.Errorf("%s: the waiver is stale: the promise is kept (%s)", p.Name, reason)
-	case waived:
-		return true, nil
-	case err != nil:
-		return true, fmt.Errorf("%s\n\t%w", p.Text, err)
-	}
-	return true, nil
-}
-
-// try runs the check in a goroutine of its own: a store that ends it must not end the
-// test.
-func (p Promise) try(e *env) (err error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer seen(&err)
-		err = errExited
-		p.check(e)
-		err = nil
-	}()
-	<-done
-	return err
-}
-
-var errExited = errors.New("the store ended the goroutine of its caller")
-
-// seen turns what was found, and a panic of the store, into an error. It is deferred.
-func seen(err *error) {
-	switch r := recover().(type) {
-	case nil:
-	case broken:
-		*err = r.error
-	default:
-		*err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
-	}
-}
-
-// broken is what a check panics with.
-type broken struct{ error }

@@ -16,10 +16,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestMemoryStore(t *testing.T) {
 	storetest.Run(t, func() (*storetest.Harness, error) {
-		s := memstore.New()
+		var set time.Duration // by which the clock was set
+		s := memstore.New(memstore.WithNow(func() time.Time { return time.Now().Add(set) }))
 		return &storetest.Harness{
-			Store:    s,
-			TTL:      100 * time.Millisecond,
+			Store: s,
+			TTL:   100 * time.Millisecond,
+			StepClock: func(d time.Duration) error {
+				set += d
+				return nil
+			},
 			Wrap:     func(run func()) { synctest.Test(t, func(*testing.T) { run() }) },
 			Restart:  restarted,
 			LoseData: restarted,

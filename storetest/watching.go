@@ -19,9 +19,18 @@ func (e *env) watch(key string) (<-chan struct{}, func()) {
 // wakes waits for a signal for as long as a slow engine may take, which is well
 // below the lease of those cases.
 func (e *env) wakes(freed <-chan struct{}, what string) {
-	if !signalled(freed, e.patience()) {
+	if !e.signalled(freed, e.patience()) {
 		e.fail("no signal after %s", what)
 	}
+}
+
+// signalled reports whether there is a signal within so long. A watch that is lost is none.
+func (e *env) signalled(freed <-chan struct{}, within time.Duration) bool {
+	signal, open := e.noticed(freed, within)
+	if signal && !open {
+		e.fail("the watch is lost: its channel is closed, though nothing happened to the engine")
+	}
+	return signal
 }
 
 func (e *env) patience() time.Duration { return max(10*e.TTL, 5*time.Second) }
@@ -29,15 +38,17 @@ func (e *env) patience() time.Duration { return max(10*e.TTL, 5*time.Second) }
 // longLease does not expire while a case waits for a signal.
 func (e *env) longLease() time.Duration { return 10 * e.patience() }
 
-func signalled(freed <-chan struct{}, within time.Duration) bool {
+// noticed reports whether there is a signal within so long, or the end of the watch.
+func (e *env) noticed(freed <-chan struct{}, within time.Duration) (signal, open bool) {
 	timer := time.NewTimer(within)
 	defer timer.Stop()
 	select {
-	case <-freed:
-		return true
+	case _, open := <-freed:
+		return true, open
 	case <-timer.C:
-		return false
+	case <-e.ctx.Done():
 	}
+	return false, true
 }
 
 var watching = []Promise{
@@ -77,7 +88,7 @@ var watching = []Promise{
 		defer stop()
 		for range 10 {
 			token := e.grantedFor(e.Store, key, e.longLease())
-			for signalled(freed, 0) { // what came late from the hold before
+			for e.signalled(freed, 0) { // what came late from the hold before
 				continue
 			}
 			e.release(e.Store, key, token, true)
@@ -140,16 +151,10 @@ var watching = []Promise{
 		e.sleep(e.TTL / 2) // a watch that is bound to the context has heard of its end by then
 		e.release(e.Store, key, e.grantedFor(e.Store, key, e.longLease()), true)
 		e.wakes(freed, "a release")
-		select {
-		case _, open := <-freed:
-			if !open {
-				e.fail("the watch was lost with the context of its call")
-			}
-		default:
-		}
+		e.signalled(freed, 0) // a watch that is lost is told
 	}},
 	{Name: "watch/no-wake-up-is-missed", Text: "Whoever watches, then is refused, is woken by the release, however close the race.", needs: isWatcher, check: func(e *env) {
-		e.noMissedWakeUp(races(e.Harness))
+		e.noMissedWakeUp(e.races(10_000))
 	}},
 	{
 		Name: "watch/other-handles-wake", Text: "A release through one handle wakes a watch on another.",
@@ -165,13 +170,13 @@ var watching = []Promise{
 	},
 }
 
-// races is how often the wake-up race is run: fewer times where an operation goes
-// to a server.
-func races(h *Harness) int {
-	if h.Wrap != nil {
-		return 10_000
+// races is how often a race is run: n times, or less often where an operation goes to a
+// server.
+func (e *env) races(n int) int {
+	if e.Wrap != nil {
+		return n
 	}
-	return 300
+	return min(n, 300)
 }
 
 // noMissedWakeUp runs the order that a waiter keeps (watch, acquire, wait) against
@@ -191,7 +196,7 @@ func (e *env) noMissedWakeUp(n int) {
 					e.release(e.Store, key, g.Token, true)
 					return
 				}
-				if !signalled(freed, e.patience()) {
+				if !e.signalled(freed, e.patience()) {
 					e.fail("race %d: refused, and then never woken", i+1)
 				}
 			}
