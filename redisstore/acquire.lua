@@ -3,6 +3,8 @@
 -- KEYS  1 the lock    2 the tombstone of this acquisition
 -- ARGV  1 ttl    2 tag of this acquisition    3 label, for people
 --       4 how long the token outlives the lease
+--       5 empty, or, if this request may have been sent before, how long a tombstone
+--         stays, in milliseconds
 -- Returns {1, token} or {0, label of the holder, time left}.
 --
 -- Times are microseconds. An instant is written as the two numbers of TIME side by
@@ -14,18 +16,27 @@ local now = tonumber(stamp)
 local token, since, ttl, owner, label, kept =
   unpack(redis.call('HMGET', KEYS[1], 'token', 'since', 'ttl', 'owner', 'label', 'kept'))
 local left = (since or 0) + (ttl or 0) - now
+local held, mine = left > 0, owner == ARGV[2]
 
+-- A replica may be behind. It refuses to write, also this, which changes nothing.
+if held then
+  redis.call('HDEL', KEYS[1], '')
+end
+local over = not held and (mine or redis.call('EXISTS', KEYS[2]) == 1)
+-- One of several requests is answered. The others may arrive when this lease has ended,
+-- and must not take another one, which would be nobody's.
+if ARGV[5] ~= '' then
+  redis.call('SET', KEYS[2], '', 'PX', ARGV[5])
+end
+if over then
+  return redis.error_reply('UNDONE this acquisition is over')
+end
 -- A client that lost the reply asks again: it meets its own lease.
-if left > 0 and owner == ARGV[2] then
+if mine then
   return {1, token}
 end
-if left > 0 then
+if held then
   return {0, label, string.format('%.0f', left)}
-end
--- A request that was held up on its way arrives after its own end. A release leaves
--- a ttl of 0.
-if (owner == ARGV[2] and ttl == '0') or redis.call('EXISTS', KEYS[2]) == 1 then
-  return redis.error_reply('UNDONE this acquisition is over')
 end
 
 if token and tonumber(token) >= now then

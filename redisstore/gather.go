@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,20 +11,20 @@ import (
 
 // gatherer brings the renewals of many locks together: those that come while another is
 // under way leave with one request, when that is answered or has taken longer than
-// promptly. So a renewal alone waits for nobody, and a thousand heartbeats at one moment
-// are a few requests.
+// promptly. So a renewal alone does not wait, and a thousand heartbeats at one moment are
+// a few requests.
 type gatherer struct {
 	send  func(context.Context, []lockfx.Renewal) []lockfx.Result
 	tasks *tasks
 
 	mu      sync.Mutex // guards what follows
 	since   time.Time  // when the last request left; zero while none is under way
-	waiting []*passenger
-	timer   *time.Timer // sends those who wait at the latest; nil while nobody does
+	waiting []*pending
+	timer   *time.Timer // sends those that wait at the latest; nil while none does
 }
 
-// passenger is a renewal that waits for others.
-type passenger struct {
+// pending is a renewal that waits for others.
+type pending struct {
 	lockfx.Renewal
 	ctx    context.Context
 	result chan lockfx.Result // of capacity 1
@@ -35,71 +36,70 @@ func (g *gatherer) renew(ctx context.Context, r lockfx.Renewal, alone func() (bo
 	if g.since.IsZero() || time.Since(g.since) > promptly {
 		g.since = time.Now()
 		g.mu.Unlock()
-		defer g.depart()
+		defer g.flush()
 		return alone()
 	}
-	p := &passenger{r, ctx, make(chan lockfx.Result, 1)}
+	p := &pending{r, ctx, make(chan lockfx.Result, 1)}
 	g.waiting = append(g.waiting, p)
 	if g.timer == nil {
-		g.timer = time.AfterFunc(promptly, g.depart)
+		g.timer = time.AfterFunc(promptly, g.flush)
 	}
 	g.mu.Unlock()
 	select {
 	case result := <-p.result:
-		return result.OK, result.Err
+		if result.Err == nil || ctx.Err() == nil {
+			return result.OK, result.Err
+		}
 	case <-ctx.Done():
-		return false, ended(ctx, "renew", r.Key)
 	}
+	return false, ended(ctx, "renew", r.Key)
 }
 
-// depart sends those who wait.
-func (g *gatherer) depart() {
+// flush sends those that wait.
+func (g *gatherer) flush() {
 	g.mu.Lock()
-	passengers := g.waiting
+	waiting := g.waiting
 	g.waiting, g.since = nil, time.Time{}
 	if g.timer != nil {
 		g.timer.Stop()
 		g.timer = nil
 	}
-	if len(passengers) > 0 {
+	if len(waiting) > 0 {
 		g.since = time.Now()
 	}
 	g.mu.Unlock()
-	if len(passengers) == 0 {
+	if len(waiting) == 0 {
 		return
 	}
 	g.tasks.run(func() {
-		defer g.depart()
-		g.carry(passengers)
+		defer g.flush()
+		g.sendAll(waiting)
 	})
 }
 
-// carry sends one request for all passengers, but for those who have left. It lasts as
-// long as the most patient of them allows: the others leave when their own ctx ends.
-func (g *gatherer) carry(passengers []*passenger) {
-	var renewals []lockfx.Renewal
-	var aboard []*passenger
+// sendAll sends one request for those whose callers still wait. It lasts as long as the
+// most patient of them allows: the others leave when their own ctx ends.
+func (g *gatherer) sendAll(waiting []*pending) {
+	waiting = slices.DeleteFunc(waiting, func(p *pending) bool { return p.ctx.Err() != nil })
+	if len(waiting) == 0 {
+		return
+	}
+	renewals := make([]lockfx.Renewal, len(waiting))
 	latest, bounded := time.Time{}, true
-	for _, p := range passengers {
-		if p.ctx.Err() != nil {
-			continue
-		}
-		renewals, aboard = append(renewals, p.Renewal), append(aboard, p)
+	for i, p := range waiting {
+		renewals[i] = p.Renewal
 		end, ok := p.ctx.Deadline()
 		if bounded = bounded && ok; end.After(latest) {
 			latest = end
 		}
 	}
-	if len(aboard) == 0 {
-		return
-	}
-	ctx := context.WithoutCancel(aboard[0].ctx)
+	ctx := context.WithoutCancel(waiting[0].ctx)
 	if bounded {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, latest)
 		defer cancel()
 	}
 	for i, result := range g.send(ctx, renewals) {
-		aboard[i].result <- result
+		waiting[i].result <- result
 	}
 }

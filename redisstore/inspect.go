@@ -2,7 +2,8 @@ package redisstore
 
 import (
 	"context"
-	"crypto/rand"
+	"errors"
+	"time"
 
 	"github.com/lockfx/lockfx"
 )
@@ -13,30 +14,73 @@ var (
 	_ lockfx.Closer    = (*Store)(nil)
 )
 
-// Inspect returns the unexpired lease on key, or the zero Lease.
+// Inspect returns the unexpired lease on key, or the zero Lease. It is the one operation
+// that a replica answers, which may be behind the primary.
 func (s *Store) Inspect(ctx context.Context, key string) (lockfx.Lease, error) {
 	if err := check(ctx, "inspect", key, nil); err != nil {
 		return lockfx.Lease{}, err
 	}
-	reply, err := s.eval(ctx, inspectScript, []string{lockName(s.prefix, key)})
+	const anybody = ""
+	return s.inspect(ctx, "inspect", key, anybody)
+}
+
+func (s *Store) inspect(ctx context.Context, op, key, whom string) (lockfx.Lease, error) {
+	reply, err := s.eval(ctx, inspectScript, []string{lockName(s.prefix, key)}, whom)
 	var lease lockfx.Lease
 	if err == nil {
 		lease, err = leaseOf(reply)
 	}
 	if err != nil {
-		return lockfx.Lease{}, fault(ctx, "inspect", key, err)
+		return lockfx.Lease{}, fault(ctx, op, key, err)
 	}
 	return lease, nil
 }
 
 // Break frees the key whoever holds it, and reports whether there was an unexpired
 // lease. The next token is greater than the broken one.
+//
+// It asks who holds the key and then frees that lease and no other, in two round trips: a
+// request that arrives late does nothing to a later holder.
 func (s *Store) Break(ctx context.Context, key string) (bool, error) {
 	if err := check(ctx, "break", key, nil); err != nil {
 		return false, err
 	}
-	const anyToken = ""
-	return s.done(ctx, "break", key, releaseScript, anyToken, rand.Text())
+	const primary = "1"
+	for {
+		lease, err := s.inspect(ctx, "break", key, primary)
+		if err != nil || lease.Token == 0 {
+			return false, err
+		}
+		if freed, err := s.free(ctx, "break", key, lease.Token); freed || err != nil {
+			return freed, err
+		}
+	}
+}
+
+const (
+	// traced is how long the server knows of a release that it has happened.
+	traced = time.Minute
+	// doubtful is how long a call may take whose answer is that nothing was freed: its
+	// first request may have freed the lease before that.
+	doubtful = traced / 2
+)
+
+// free ends the lease that carries token.
+func (s *Store) free(ctx context.Context, op, key string, token lockfx.Token) (bool, error) {
+	begun := time.Now()
+	lock := lockName(s.prefix, key)
+	reply, err := s.eval(ctx, releaseScript, []string{lock, freedName(lock, newID())}, int64(token), traced.Milliseconds())
+	var freed bool
+	if err == nil {
+		freed, err = doneOf(reply)
+	}
+	if err == nil && !freed && time.Since(begun) > doubtful {
+		err = errors.New("the outcome is unknown: the answer that nothing was freed came after more than " + doubtful.String())
+	}
+	if err != nil {
+		return false, fault(ctx, op, key, err)
+	}
+	return freed, nil
 }
 
 // Close ends the store's subscription, which closes the channels of those who still

@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -36,8 +35,11 @@ func (s *Store) RenewMany(ctx context.Context, renewals []lockfx.Renewal) []lock
 	if len(sent) == 0 {
 		return results
 	}
-	batches, err := detached(ctx, &s.tasks, func() ([]batch, error) { return s.renewBatches(ctx, renewals, sent), nil })
-	if err != nil {
+	numbered := s.number(renewals)
+	batches, err := ask(ctx, s, func(ctx context.Context, _ bool) ([]batch, error) {
+		return s.renewBatches(ctx, numbered, sent)
+	})
+	if batches == nil {
 		for _, i := range sent {
 			results[i].Err = fault(ctx, "renew", renewals[i].Key, err)
 		}
@@ -59,32 +61,42 @@ func (s *Store) RenewMany(ctx context.Context, renewals []lockfx.Renewal) []lock
 	return results
 }
 
-// renewGathered is RenewMany that, like eval, does not leave its renewals to a
-// connection that hangs, if the client minds deadlines.
-func (s *Store) renewGathered(ctx context.Context, renewals []lockfx.Renewal) []lockfx.Result {
-	if s.mindful && s.prompt.Load() {
-		short := impatient{ctx, time.Now().Add(patience)}
-		results := s.RenewMany(short, renewals)
-		failed := slices.ContainsFunc(results, func(r lockfx.Result) bool { return r.Err != nil })
-		if !failed || !short.over() || ctx.Err() != nil {
-			return results
-		}
+// renewBatches sends the renewals at the indices in batches, and those of a batch that the
+// server refuses one by one: one record of another type, or one key that this user may not
+// touch, fails alone. In a cluster, where a script reaches one slot, batches are of one.
+// That a plain client has a cluster before it, of one node or behind a proxy, is learnt
+// from its first refusal.
+//
+// The error is that of a batch without an answer from a server that can give one.
+func (s *Store) renewBatches(ctx context.Context, r numbered, sent []int) ([]batch, error) {
+	size := 1
+	if s.reachesAll() {
+		size = most
 	}
-	return s.RenewMany(ctx, renewals)
+	var apart []int
+	batches := slices.DeleteFunc(r.pipeline(ctx, sent, size), func(b batch) bool {
+		split := len(b.indices) > 1 && refused(b.reply.Err()) && !unanswered(b)
+		if split {
+			apart = append(apart, b.indices...)
+		}
+		if redis.HasErrorPrefix(b.reply.Err(), "CROSSSLOT") {
+			s.slotted.Store(true)
+		}
+		return split
+	})
+	if len(apart) > 0 {
+		batches = append(batches, r.pipeline(ctx, apart, 1)...)
+	}
+	if i := slices.IndexFunc(batches, unanswered); i >= 0 {
+		return batches, batches[i].reply.Err()
+	}
+	return batches, nil
 }
 
-// renewBatches sends the renewals at the indices in batches: of one in a cluster,
-// where a script reaches one slot. That a plain client has a cluster before it, of one
-// node or behind a proxy, is learnt from its first refusal.
-func (s *Store) renewBatches(ctx context.Context, renewals []lockfx.Renewal, sent []int) []batch {
-	if s.reachesAll() {
-		batches := s.pipeline(ctx, renewals, slices.Collect(slices.Chunk(sent, most)))
-		if !slices.ContainsFunc(batches, func(b batch) bool { return redis.HasErrorPrefix(b.reply.Err(), "CROSSSLOT") }) {
-			return batches
-		}
-		s.slotted.Store(true)
-	}
-	return s.pipeline(ctx, renewals, slices.Collect(slices.Chunk(sent, 1)))
+// unanswered reports whether another connection may have an answer.
+func unanswered(b batch) bool {
+	err := b.reply.Err()
+	return err != nil && !refused(err) || redis.HasErrorPrefix(err, "READONLY")
 }
 
 // reachesAll reports whether a script can reach locks of any slot, as far as is known.
@@ -93,20 +105,20 @@ func (s *Store) reachesAll() bool {
 	return single && !s.slotted.Load()
 }
 
-// pipeline sends a script for each chunk. Those that a server answers with NOSCRIPT
-// are sent again with the script itself.
-func (s *Store) pipeline(ctx context.Context, renewals []lockfx.Renewal, chunks [][]int) []batch {
-	batches := make([]batch, len(chunks))
-	pipe := s.client.Pipeline()
-	for n, indices := range chunks {
-		keys, args := s.renewArgs(renewals, indices)
-		batches[n] = batch{indices, renewScript.EvalSha(ctx, pipe, keys, args...)}
+// pipeline sends a script for each size renewals. Those that a server answers with
+// NOSCRIPT are sent again with the script itself.
+func (r numbered) pipeline(ctx context.Context, sent []int, size int) []batch {
+	var batches []batch
+	pipe := r.store.client.Pipeline()
+	for indices := range slices.Chunk(sent, size) {
+		keys, args := r.args(indices)
+		batches = append(batches, batch{indices, renewScript.EvalSha(ctx, pipe, keys, args...)})
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
-	pipe = s.client.Pipeline()
+	pipe = r.store.client.Pipeline()
 	for n, b := range batches {
 		if redis.HasErrorPrefix(b.reply.Err(), "NOSCRIPT") {
-			keys, args := s.renewArgs(renewals, b.indices)
+			keys, args := r.args(b.indices)
 			batches[n].reply = renewScript.Eval(ctx, pipe, keys, args...)
 		}
 	}
@@ -116,15 +128,30 @@ func (s *Store) pipeline(ctx context.Context, renewals []lockfx.Renewal, chunks 
 	return batches
 }
 
-// renewArgs returns the keys and arguments of renew.lua.
-func (s *Store) renewArgs(renewals []lockfx.Renewal, indices []int) (keys []string, args []any) {
+// numbered is renewals with the numbers by which the server tells a late one: that of the
+// first, and then one by one.
+type numbered struct {
+	store    *Store
+	renewals []lockfx.Renewal
+	first    int64
+}
+
+// number gives each renewal a number that is greater than those of all before. However
+// often a renewal is sent, it keeps its number.
+func (s *Store) number(renewals []lockfx.Renewal) numbered {
+	n := int64(len(renewals))
+	return numbered{s, renewals, s.renewals.Add(n) - n + 1}
+}
+
+// args returns the keys and arguments of renew.lua.
+func (r numbered) args(indices []int) (keys []string, args []any) {
 	keys = make([]string, len(indices))
-	args = make([]any, 1, 1+2*len(indices))
-	args[0] = s.memory
+	args = make([]any, 2, 2+3*len(indices))
+	args[0], args[1] = r.store.memory, r.store.id
 	for j, i := range indices {
-		r := renewals[i]
-		keys[j] = lockName(s.prefix, r.Key)
-		args = append(args, int64(r.Token), microsOf(r.TTL))
+		one := r.renewals[i]
+		keys[j] = lockName(r.store.prefix, one.Key)
+		args = append(args, int64(one.Token), microsOf(one.TTL), r.first+int64(i))
 	}
 	return keys, args
 }

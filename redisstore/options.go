@@ -14,8 +14,7 @@ const (
 	defaultMemory = 24 * time.Hour
 )
 
-// minMemory is the shortest memory: it also covers a release that the client sends
-// again because its reply was lost.
+// minMemory is the shortest memory.
 const minMemory = time.Second
 
 // An Option configures [New]. It prints itself as it is written.

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -25,9 +26,14 @@ const resolution = time.Millisecond
 // [lockfx.ErrStore] for everything else that the client reports. The shortest ttl is
 // 1 ms.
 //
-// A call returns when its ctx ends, or within 100 ms after that. The client may be
-// busy with it for as long as its own timeouts allow; Close waits for that. Calls are
-// cheapest with a client whose option ContextTimeoutEnabled is true.
+// A call returns when its ctx ends, or within 100 ms after that. A request without an
+// answer is sent again, over another connection, after 100 ms, and then after half as long
+// again each time; so a connection that is dead and does not show it costs no lease. What
+// arrives twice or late is recognised. An answer of a replica is no answer: for a second,
+// another server is looked for.
+//
+// The client may be busy with a call for as long as its own timeouts allow; Close waits
+// for that. Calls are cheapest with a client whose option ContextTimeoutEnabled is true.
 type Store struct {
 	client redis.UniversalClient
 	prefix string
@@ -35,6 +41,9 @@ type Store struct {
 	tasks  tasks
 	hub    hub
 	beats  gatherer
+
+	id       string       // tells the renewals of this store from those of others
+	renewals atomic.Int64 // counts them
 
 	mindful bool        // calls of the client end at a deadline
 	prompt  atomic.Bool // the last answer came promptly
@@ -55,10 +64,10 @@ func New(client redis.UniversalClient, opts ...Option) (*Store, error) {
 	if faults != nil {
 		return nil, fmt.Errorf("redisstore: %w: %s", lockfx.ErrConfig, strings.Join(faults, "; "))
 	}
-	store := &Store{client: client, prefix: s.prefix, memory: s.memory.Microseconds(), mindful: mindsDeadlines(client)}
+	store := &Store{client: client, prefix: s.prefix, memory: s.memory.Microseconds(), id: newID(), mindful: mindsDeadlines(client)}
 	store.hub.subscribe = client.Subscribe
 	store.hub.tasks = &store.tasks
-	store.beats.send = store.renewGathered
+	store.beats.send = store.RenewMany
 	store.beats.tasks = &store.tasks
 	return store, nil
 }
@@ -89,23 +98,62 @@ func (s *Store) Acquire(ctx context.Context, key string, ttl time.Duration) (loc
 	if err := check(ctx, "acquire", key, lockfx.CheckTTL(ttl, resolution)); err != nil {
 		return lockfx.Grant{}, err
 	}
-	lock, tag := lockName(s.prefix, key), rand.Text()
-	reply, err := s.eval(ctx, acquireScript, []string{lock, undoneName(lock, tag)},
-		microsOf(ttl), tag, lockfx.LabelFrom(ctx), s.memory)
-	var grant lockfx.Grant
-	if err == nil {
-		grant, err = grantOf(reply)
-	}
-	if err != nil {
+	lock := lockName(s.prefix, key)
+	for {
+		tag := newID()
+		reply, err := ask(ctx, s, func(ctx context.Context, again bool) (any, error) {
+			return s.sendAcquire(ctx, lock, tag, ttl, again)
+		})
+		var grant lockfx.Grant
+		if err == nil {
+			grant, err = grantOf(reply)
+		}
+		switch {
+		case err == nil:
+			return grant, nil
+		case redis.HasErrorPrefix(err, "UNDONE") && ctx.Err() == nil:
+			continue // an earlier request of this acquisition was granted, and its lease has ended
+		}
 		s.undo(ctx, lock, tag)
 		return lockfx.Grant{}, fault(ctx, "acquire", key, err)
 	}
-	return grant, nil
 }
+
+func (s *Store) sendAcquire(ctx context.Context, lock, tag string, ttl time.Duration, again bool) (any, error) {
+	sent := new(sending)
+	if again {
+		sent.times++
+	}
+	keys := []string{lock, undoneName(lock, tag)}
+	args := []any{microsOf(ttl), tag, lockfx.LabelFrom(ctx), s.memory, sent}
+	cmd := acquireScript.EvalSha(ctx, s.client, keys, args...)
+	if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+		sent.times-- // this request was answered, and did nothing
+		cmd = acquireScript.Eval(ctx, s.client, keys, args...)
+	}
+	return cmd.Result()
+}
+
+// sending is an argument that says whether its request was, or may have been, sent before:
+// a client that sends a request again writes its arguments anew.
+type sending struct{ times int }
+
+// MarshalBinary returns what acquire.lua takes.
+func (s *sending) MarshalBinary() ([]byte, error) {
+	s.times++
+	if s.times == 1 {
+		return nil, nil
+	}
+	return strconv.AppendInt(nil, tombstone.Milliseconds(), 10), nil
+}
+
+// newID returns 13 letters and digits that nobody else has.
+func newID() string { return rand.Text()[:13] }
 
 // Renew sets the time left of the lease on key to ttl if the lease is unexpired and
 // carries exactly token, and reports whether it did. A renewal that shortens the
-// lease wakes those who watch the key.
+// lease wakes those who watch the key. One that arrives after a later one of the same
+// store changes nothing.
 //
 // Renewals of many locks at one moment are gathered, as if by [Store.RenewMany]: one that
 // comes while another is under way waits for its answer, for 25 ms at most. In a cluster
@@ -122,7 +170,7 @@ func (s *Store) Renew(ctx context.Context, key string, token lockfx.Token, ttl t
 }
 
 func (s *Store) renewAlone(ctx context.Context, r lockfx.Renewal) (bool, error) {
-	keys, args := s.renewArgs([]lockfx.Renewal{r}, []int{0})
+	keys, args := s.number([]lockfx.Renewal{r}).args([]int{0})
 	reply, err := s.eval(ctx, renewScript, keys, args...)
 	var renewed []bool
 	if err == nil {
@@ -135,23 +183,12 @@ func (s *Store) renewAlone(ctx context.Context, r lockfx.Renewal) (bool, error) 
 }
 
 // Release frees the lease on key if it is unexpired and carries exactly token, and
-// reports whether it did.
+// reports whether it did. A release whose answer was lost is recognised for a minute when
+// it is sent again; when a call has taken half of that, and would say false, it is an
+// error, since nobody knows any more.
 func (s *Store) Release(ctx context.Context, key string, token lockfx.Token) (bool, error) {
 	if err := check(ctx, "release", key, nil); err != nil {
 		return false, err
 	}
-	return s.done(ctx, "release", key, releaseScript, token.String(), rand.Text())
-}
-
-// done runs a script that answers whether it did something.
-func (s *Store) done(ctx context.Context, op, key string, script *redis.Script, args ...any) (bool, error) {
-	reply, err := s.eval(ctx, script, []string{lockName(s.prefix, key)}, args...)
-	var ok bool
-	if err == nil {
-		ok, err = doneOf(reply)
-	}
-	if err != nil {
-		return false, fault(ctx, op, key, err)
-	}
-	return ok, nil
+	return s.free(ctx, "release", key, token)
 }

@@ -10,9 +10,9 @@ import (
 
 const (
 	// pingEvery keeps an idle subscription known to be alive.
-	pingEvery = 5 * time.Second
-	// silence is how long a live server can say nothing.
-	silence = 2 * pingEvery
+	pingEvery = 2 * time.Second
+	// silence is how long a live server can say nothing: a ping is answered within a second.
+	silence = pingEvery + time.Second
 	// connectAgain is from one connection to the next at least.
 	connectAgain = 100 * time.Millisecond
 )

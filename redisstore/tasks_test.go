@@ -39,22 +39,3 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 		}
 	})
 }
-
-func TestACallIsLeftBehindWhenItsContextEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var all tasks
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		begin := time.Now()
-		_, err := detached(ctx, &all, func() (int, error) { time.Sleep(time.Minute); return 7, nil })
-		if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != time.Second {
-			t.Errorf("%v after %v; want the end of the context after 1s", err, time.Since(begin))
-		}
-		if err := all.wait(t.Context()); err != nil || time.Since(begin) != time.Minute {
-			t.Errorf("the call was waited for %v, %v; want 1m", time.Since(begin), err)
-		}
-		if v, err := detached(context.Background(), &all, func() (int, error) { return 7, nil }); v != 7 || err != nil {
-			t.Errorf("%d, %v", v, err)
-		}
-	})
-}

@@ -78,9 +78,9 @@ func acquireRelease(b *testing.B, mindful bool) {
 	}, func() {
 		n++
 		tag := strconv.Itoa(n)
-		reply := measure.Must[any](b)(acquire.Run(ctx, client, []string{"raw{floor}", "raw{floor}:" + tag}, 60_000_000, tag, "", 86_400_000_000).Result())
+		reply := measure.Must[any](b)(acquire.Run(ctx, client, []string{"raw{floor}", "raw{floor}:" + tag}, 60_000_000, tag, "", 86_400_000_000, "").Result())
 		token := reply.([]any)[1]
-		if measure.Must[any](b)(release.Run(ctx, client, []string{"raw{floor}"}, token, tag).Result()) != int64(1) {
+		if measure.Must[any](b)(release.Run(ctx, client, []string{"raw{floor}", "raw{floor}:freed:" + tag}, token, 60_000).Result()) != int64(1) {
 			b.Fatal("not released")
 		}
 	})

@@ -106,6 +106,19 @@ func (e *engine) inflict(f proxy.Fault) (heal func(), err error) {
 	}, nil
 }
 
+// hold keeps the next request back.
+func (e *engine) hold() (deliver func(), err error) {
+	var delivers []func()
+	for _, p := range e.proxies {
+		delivers = append(delivers, p.HoldNext())
+	}
+	return func() {
+		for _, deliver := range delivers {
+			deliver()
+		}
+	}, nil
+}
+
 func flush(s *redisserver.Server) error {
 	c := s.Client()
 	return errors.Join(c.FlushAll(context.Background()).Err(), c.Close())
@@ -133,6 +146,7 @@ func (e *engine) harness(cut proxy.Fault) (*storetest.Harness, error) {
 		LoseData:    func() (lockfx.Store, error) { return e.each(flush) },
 		Partition:   func() (func(), error) { return e.inflict(cut) },
 		LoseReplies: func() (func(), error) { return e.inflict(proxy.LoseReplies) },
+		Hold:        e.hold,
 		// The store sends no instant of its own to the server and compares none with
 		// it: TestNoCommandCarriesTheClientsClock. So a clock that is off is like any.
 		SkewClientClock: func(time.Duration) (lockfx.Store, error) { return e.open() },
