@@ -128,30 +128,27 @@ func (r numbered) pipeline(ctx context.Context, sent []int, size int) []batch {
 	return batches
 }
 
-// numbered is renewals with the numbers by which the server tells a late one: that of the
-// first, and then one by one.
+// numbered is renewals with a number by which the server tells a late request from a later
+// one. They keep it however often they are sent.
 type numbered struct {
 	store    *Store
 	renewals []lockfx.Renewal
-	first    int64
+	number   int64
 }
 
-// number gives each renewal a number that is greater than those of all before. However
-// often a renewal is sent, it keeps its number.
 func (s *Store) number(renewals []lockfx.Renewal) numbered {
-	n := int64(len(renewals))
-	return numbered{s, renewals, s.renewals.Add(n) - n + 1}
+	return numbered{s, renewals, s.renewals.Add(1)}
 }
 
 // args returns the keys and arguments of renew.lua.
 func (r numbered) args(indices []int) (keys []string, args []any) {
 	keys = make([]string, len(indices))
-	args = make([]any, 2, 2+3*len(indices))
-	args[0], args[1] = r.store.memory, r.store.id
+	args = make([]any, 3, 3+2*len(indices))
+	args[0], args[1], args[2] = r.store.memory, r.store.id, r.number
 	for j, i := range indices {
 		one := r.renewals[i]
 		keys[j] = lockName(r.store.prefix, one.Key)
-		args = append(args, int64(one.Token), microsOf(one.TTL), r.first+int64(i))
+		args = append(args, int64(one.Token), microsOf(one.TTL))
 	}
 	return keys, args
 }
