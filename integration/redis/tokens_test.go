@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"errors"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,6 +19,18 @@ import (
 // recordOf is the name of the record of key.
 func (e *engine) recordOf(key string) string {
 	return e.prefix + "{" + strings.ReplaceAll(key, "}", "%7D") + "}"
+}
+
+// dialled waits until no client dials. For a caller who has left, go-redis goes on for a
+// while; a client that is closed meanwhile asks its sentinel anew, over a connection that
+// nobody closes.
+func dialled(t *testing.T) {
+	t.Helper()
+	stacks := make([]byte, 1<<20)
+	eventually(t, "no client dials", func() bool {
+		n := runtime.Stack(stacks, true)
+		return !strings.Contains(string(stacks[:n]), "pool.(*ConnPool).dialConn")
+	})
 }
 
 // A replica that was cut off misses grants, and a sentinel makes it the primary. A
@@ -53,6 +66,7 @@ func TestCase_T02_TokensRiseAcrossAPromotion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer dialled(t)
 	const record = "lockfx:{nightly {1%7D}"
 	known := func() lockfx.Token {
 		n, _ := strconv.ParseInt(onReplica.HGet(t.Context(), record, "token").Val(), 10, 64)
