@@ -68,7 +68,7 @@ func attempt[T any](ctx context.Context, s *Store, wait time.Duration, again boo
 		err   error
 	}
 	answered := make(chan answer, 1)
-	s.tasks.run(func() {
+	s.tasks.Go(func() {
 		value, err := timed(limited, s, again, send)
 		answered <- answer{value, err}
 	})

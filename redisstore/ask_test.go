@@ -40,7 +40,7 @@ func asked(t *testing.T, a *answers, test func(ask func(context.Context) (int, e
 		s := new(Store)
 		a.begun = time.Now()
 		test(func(ctx context.Context) (int, error) { return ask(ctx, s, a.send) })
-		if err := s.tasks.wait(t.Context()); err != nil {
+		if err := s.tasks.Wait(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -56,7 +56,7 @@ func TestAHangingNodeHoldsNoOtherUp(t *testing.T) {
 	if healthy < 20 || late > 0 {
 		t.Errorf("of 100 renewals %d succeeded, %d of them late; want about half, in time", healthy, late)
 	}
-	if err := s.tasks.wait(t.Context()); err != nil {
+	if err := s.tasks.Wait(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

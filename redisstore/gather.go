@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/storekit"
 )
 
 // gatherer brings the renewals of many locks together: those that come while another is
@@ -15,7 +16,7 @@ import (
 // a few requests.
 type gatherer struct {
 	send  func(context.Context, []lockfx.Renewal) []lockfx.Result
-	tasks *tasks
+	tasks *storekit.Tasks
 
 	mu      sync.Mutex // guards what follows
 	since   time.Time  // when the last request left; zero while none is under way
@@ -52,7 +53,7 @@ func (g *gatherer) renew(ctx context.Context, r lockfx.Renewal, alone func() (bo
 		}
 	case <-ctx.Done():
 	}
-	return false, ended(ctx, "renew", r.Key)
+	return false, storekit.Ended(ctx, "renew", r.Key)
 }
 
 // flush sends those that wait.
@@ -71,7 +72,7 @@ func (g *gatherer) flush() {
 	if len(waiting) == 0 {
 		return
 	}
-	g.tasks.run(func() {
+	g.tasks.Go(func() {
 		defer g.flush()
 		g.sendAll(waiting)
 	})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/storekit"
 )
 
 var errSent = errors.New("the request failed")
@@ -48,7 +49,7 @@ func shuffled(t *testing.T, random *rand.Rand) {
 		sent[token]++
 		return lockfx.Result{OK: err == nil && token%2 == 0, Err: err}
 	}
-	g := &gatherer{tasks: new(tasks)}
+	g := &gatherer{tasks: new(storekit.Tasks)}
 	g.send = func(ctx context.Context, renewals []lockfx.Renewal) []lockfx.Result {
 		err := request(ctx)
 		results := make([]lockfx.Result, len(renewals))
@@ -86,7 +87,7 @@ func shuffled(t *testing.T, random *rand.Rand) {
 		})
 	}
 	all.Wait()
-	if err := g.tasks.wait(t.Context()); err != nil || g.timer != nil || len(g.waiting) > 0 || !g.since.IsZero() {
+	if err := g.tasks.Wait(t.Context()); err != nil || g.timer != nil || len(g.waiting) > 0 || !g.since.IsZero() {
 		t.Errorf("something is left: %v, %v, %d, %v", err, g.timer, len(g.waiting), g.since)
 	}
 	for token, n := range sent {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/storekit"
 )
 
 // ferry is the far side of a gatherer: a request takes a while, and renews what has an
@@ -35,7 +36,7 @@ func (f *ferry) carry(ctx context.Context, renewals []lockfx.Renewal) []lockfx.R
 	return results
 }
 
-func (f *ferry) gatherer() *gatherer { return &gatherer{send: f.carry, tasks: new(tasks)} }
+func (f *ferry) gatherer() *gatherer { return &gatherer{send: f.carry, tasks: new(storekit.Tasks)} }
 
 func renewal(n int) lockfx.Renewal { return lockfx.Renewal{Key: fmt.Sprint(n), Token: lockfx.Token(n)} }
 
@@ -144,7 +145,7 @@ func TestWhoLeavesLeavesAlone(t *testing.T) {
 		if len(f.loads) != 1 || f.loads[0] != 2 {
 			t.Errorf("requests of %v", f.loads)
 		}
-		if err := g.tasks.wait(t.Context()); err != nil || g.timer != nil || !g.since.IsZero() {
+		if err := g.tasks.Wait(t.Context()); err != nil || g.timer != nil || !g.since.IsZero() {
 			t.Errorf("something is left: %v, %v, %v", err, g.timer, g.since)
 		}
 	})
@@ -175,7 +176,7 @@ func TestAHangingConnectionCostsNoLease(t *testing.T) {
 	if server.mute.Load() {
 		t.Error("no renewals left together")
 	}
-	if err := s.tasks.wait(t.Context()); err != nil {
+	if err := s.tasks.Wait(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -49,7 +49,7 @@ func TestImpatienceCostsOneConnection(t *testing.T) {
 	if err := renew(2 * patience); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
-	if err := s.tasks.wait(t.Context()); err != nil {
+	if err := s.tasks.Wait(t.Context()); err != nil {
 		t.Error(err)
 	}
 	// One was open, and the request was sent again over another one.

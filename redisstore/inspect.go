@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/storekit"
 )
 
 var (
@@ -17,7 +18,7 @@ var (
 // Inspect returns the unexpired lease on key, or the zero Lease. It is the one operation
 // that a replica answers, which may be behind the primary.
 func (s *Store) Inspect(ctx context.Context, key string) (lockfx.Lease, error) {
-	if err := check(ctx, "inspect", key, nil); err != nil {
+	if err := storekit.Check(ctx, "inspect", key, nil); err != nil {
 		return lockfx.Lease{}, err
 	}
 	const anybody = ""
@@ -31,7 +32,7 @@ func (s *Store) inspect(ctx context.Context, op, key, whom string) (lockfx.Lease
 		lease, err = leaseOf(reply)
 	}
 	if err != nil {
-		return lockfx.Lease{}, fault(ctx, op, key, err)
+		return lockfx.Lease{}, storekit.Fault(ctx, op, key, err)
 	}
 	return lease, nil
 }
@@ -42,7 +43,7 @@ func (s *Store) inspect(ctx context.Context, op, key, whom string) (lockfx.Lease
 // It asks who holds the key and then frees that lease and no other, in two round trips: a
 // request that arrives late does nothing to a later holder.
 func (s *Store) Break(ctx context.Context, key string) (bool, error) {
-	if err := check(ctx, "break", key, nil); err != nil {
+	if err := storekit.Check(ctx, "break", key, nil); err != nil {
 		return false, err
 	}
 	const primary = "1"
@@ -78,7 +79,7 @@ func (s *Store) free(ctx context.Context, op, key string, token lockfx.Token) (b
 		err = errors.New("the outcome is unknown: the answer that nothing was freed came after more than " + doubtful.String())
 	}
 	if err != nil {
-		return false, fault(ctx, op, key, err)
+		return false, storekit.Fault(ctx, op, key, err)
 	}
 	return freed, nil
 }
@@ -88,6 +89,6 @@ func (s *Store) free(ctx context.Context, op, key string, token lockfx.Token) (b
 // client. If ctx ends first, the error matches its cause. A closed store can be used
 // again.
 func (s *Store) Close(ctx context.Context) error {
-	s.hub.close()
-	return s.tasks.wait(ctx)
+	s.watches.Close()
+	return s.tasks.Wait(ctx)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/storekit"
 )
 
 var _ lockfx.ManyRenewer = (*Store)(nil)
@@ -27,7 +28,7 @@ func (s *Store) RenewMany(ctx context.Context, renewals []lockfx.Renewal) []lock
 	results := make([]lockfx.Result, len(renewals))
 	var sent []int // the indices of those that break no rule
 	for i, r := range renewals {
-		results[i].Err = check(ctx, "renew", r.Key, lockfx.CheckTTL(r.TTL, resolution))
+		results[i].Err = storekit.Check(ctx, "renew", r.Key, lockfx.CheckTTL(r.TTL, resolution))
 		if results[i].Err == nil {
 			sent = append(sent, i)
 		}
@@ -41,7 +42,7 @@ func (s *Store) RenewMany(ctx context.Context, renewals []lockfx.Renewal) []lock
 	})
 	if batches == nil {
 		for _, i := range sent {
-			results[i].Err = fault(ctx, "renew", renewals[i].Key, err)
+			results[i].Err = storekit.Fault(ctx, "renew", renewals[i].Key, err)
 		}
 	}
 	for _, b := range batches {
@@ -52,7 +53,7 @@ func (s *Store) RenewMany(ctx context.Context, renewals []lockfx.Renewal) []lock
 		}
 		for j, i := range b.indices {
 			if err != nil {
-				results[i].Err = fault(ctx, "renew", renewals[i].Key, err)
+				results[i].Err = storekit.Fault(ctx, "renew", renewals[i].Key, err)
 				continue
 			}
 			results[i].OK = done[j]
@@ -148,7 +149,7 @@ func (r numbered) args(indices []int) (keys []string, args []any) {
 	for j, i := range indices {
 		one := r.renewals[i]
 		keys[j] = lockName(r.store.prefix, one.Key)
-		args = append(args, int64(one.Token), microsOf(one.TTL))
+		args = append(args, int64(one.Token), storekit.Micros(one.TTL))
 	}
 	return keys, args
 }

@@ -70,19 +70,3 @@ func WithMemory(d time.Duration) Option {
 		return nil
 	}}
 }
-
-// settle applies all options and returns all their faults.
-func settle(opts []Option) (settings, []string) {
-	s := settings{prefix: defaultPrefix, memory: defaultMemory}
-	var faults []string
-	for i, opt := range opts {
-		if opt == nil {
-			faults = append(faults, fmt.Sprintf("option %d is nil", i+1))
-			continue
-		}
-		if err := opt.apply(&s); err != nil {
-			faults = append(faults, opt.String()+": "+err.Error())
-		}
-	}
-	return s, faults
-}

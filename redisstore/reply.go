@@ -90,8 +90,3 @@ func micros(n int64) time.Duration {
 	const most = int64(1<<63-1) / int64(time.Microsecond)
 	return time.Duration(min(n, most)) * time.Microsecond
 }
-
-// microsOf rounds up, so that nobody takes a lease early.
-func microsOf(d time.Duration) int64 {
-	return int64(d/time.Microsecond) + min(1, int64(d%time.Microsecond))
-}

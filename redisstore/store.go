@@ -3,16 +3,15 @@ package redisstore
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"reflect"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/storekit"
 )
 
 // resolution is the shortest ttl: the server forgets keys by the millisecond.
@@ -35,12 +34,12 @@ const resolution = time.Millisecond
 // The client may be busy with a call for as long as its own timeouts allow; Close waits
 // for that. Calls are cheapest with a client whose option ContextTimeoutEnabled is true.
 type Store struct {
-	client redis.UniversalClient
-	prefix string
-	memory int64 // microseconds
-	tasks  tasks
-	hub    hub
-	beats  gatherer
+	client  redis.UniversalClient
+	prefix  string
+	memory  int64 // microseconds
+	tasks   storekit.Tasks
+	watches storekit.Watches
+	beats   gatherer
 
 	id       string       // tells the renewals of this store from those of others
 	renewals atomic.Int64 // counts them
@@ -57,19 +56,15 @@ var _ lockfx.Store = (*Store)(nil)
 // a [redis.Ring]: it moves keys to another server when one is unreachable, which would
 // give a held lock to a second holder.
 func New(client redis.UniversalClient, opts ...Option) (*Store, error) {
-	s, faults := settle(opts)
-	if fault := clientFault(client); fault != "" {
-		faults = append(faults, fault)
+	o := settings{prefix: defaultPrefix, memory: defaultMemory}
+	apply := func(opt Option) error { return opt.apply(&o) }
+	if err := storekit.Settle("redisstore", opts, apply, clientFault(client)); err != nil {
+		return nil, err
 	}
-	if faults != nil {
-		return nil, fmt.Errorf("redisstore: %w: %s", lockfx.ErrConfig, strings.Join(faults, "; "))
-	}
-	store := &Store{client: client, prefix: s.prefix, memory: s.memory.Microseconds(), id: newID(), mindful: mindsDeadlines(client)}
-	store.hub.subscribe = client.Subscribe
-	store.hub.tasks = &store.tasks
-	store.beats.send = store.RenewMany
-	store.beats.tasks = &store.tasks
-	return store, nil
+	s := &Store{client: client, prefix: o.prefix, memory: o.memory.Microseconds(), id: newID(), mindful: mindsDeadlines(client)}
+	s.watches.Listen, s.watches.Tasks = s.listen, &s.tasks
+	s.beats.send, s.beats.tasks = s.RenewMany, &s.tasks
+	return s, nil
 }
 
 // clientFault returns what stands against a client, or "".
@@ -95,7 +90,7 @@ func From[C redis.UniversalClient](client C) (*Store, error) { return New(client
 // When it returns an error, whether a lease was granted is unknown, so it is undone
 // on a context of its own: see the package's documentation.
 func (s *Store) Acquire(ctx context.Context, key string, ttl time.Duration) (lockfx.Grant, error) {
-	if err := check(ctx, "acquire", key, lockfx.CheckTTL(ttl, resolution)); err != nil {
+	if err := storekit.Check(ctx, "acquire", key, lockfx.CheckTTL(ttl, resolution)); err != nil {
 		return lockfx.Grant{}, err
 	}
 	lock := lockName(s.prefix, key)
@@ -115,7 +110,7 @@ func (s *Store) Acquire(ctx context.Context, key string, ttl time.Duration) (loc
 			continue // an earlier request of this acquisition was granted, and its lease has ended
 		}
 		s.undo(ctx, lock, tag)
-		return lockfx.Grant{}, fault(ctx, "acquire", key, err)
+		return lockfx.Grant{}, storekit.Fault(ctx, "acquire", key, err)
 	}
 }
 
@@ -125,7 +120,7 @@ func (s *Store) sendAcquire(ctx context.Context, lock, tag string, ttl time.Dura
 		sent.times++
 	}
 	keys := []string{lock, undoneName(lock, tag)}
-	args := []any{microsOf(ttl), tag, lockfx.LabelFrom(ctx), s.memory, sent}
+	args := []any{storekit.Micros(ttl), tag, lockfx.LabelFrom(ctx), s.memory, sent}
 	cmd := acquireScript.EvalSha(ctx, s.client, keys, args...)
 	if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
 		sent.times-- // this request was answered, and did nothing
@@ -159,7 +154,7 @@ func newID() string { return rand.Text()[:13] }
 // comes while another is under way waits for its answer, for 25 ms at most. In a cluster
 // they are not: a node that hangs must not cost the leases on the others.
 func (s *Store) Renew(ctx context.Context, key string, token lockfx.Token, ttl time.Duration) (bool, error) {
-	if err := check(ctx, "renew", key, lockfx.CheckTTL(ttl, resolution)); err != nil {
+	if err := storekit.Check(ctx, "renew", key, lockfx.CheckTTL(ttl, resolution)); err != nil {
 		return false, err
 	}
 	r := lockfx.Renewal{Key: key, Token: token, TTL: ttl}
@@ -177,7 +172,7 @@ func (s *Store) renewAlone(ctx context.Context, r lockfx.Renewal) (bool, error) 
 		renewed, err = renewedOf(reply, 1)
 	}
 	if err != nil {
-		return false, fault(ctx, "renew", r.Key, err)
+		return false, storekit.Fault(ctx, "renew", r.Key, err)
 	}
 	return renewed[0], nil
 }
@@ -187,7 +182,7 @@ func (s *Store) renewAlone(ctx context.Context, r lockfx.Renewal) (bool, error) 
 // it is sent again; when a call has taken half of that, and would say false, it is an
 // error, since nobody knows any more.
 func (s *Store) Release(ctx context.Context, key string, token lockfx.Token) (bool, error) {
-	if err := check(ctx, "release", key, nil); err != nil {
+	if err := storekit.Check(ctx, "release", key, nil); err != nil {
 		return false, err
 	}
 	return s.free(ctx, "release", key, token)

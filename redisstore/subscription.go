@@ -3,9 +3,12 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockfx/lockfx/storekit"
 )
 
 const (
@@ -17,48 +20,17 @@ const (
 	connectAgain = 100 * time.Millisecond
 )
 
-// subscription serves watches over one connection at a time. Its topics say what
-// should be subscribed, and wire what is.
-type subscription struct {
-	hub     *hub
-	cancel  context.CancelFunc
-	changed chan struct{} // of capacity 1: topics have changed
-
-	topics map[string]*topic // guarded by hub.mu
-	// wire has the channels that were subscribed on the present connection, and
-	// whether the server confirmed it. Guarded by hub.mu.
-	wire map[string]bool
-}
-
-// start starts a subscription. h.mu is held.
-func (h *hub) start() *subscription {
-	ctx, cancel := context.WithCancel(context.Background())
-	sub := &subscription{hub: h, cancel: cancel, changed: make(chan struct{}, 1), topics: map[string]*topic{}}
-	h.tasks.run(func() { sub.run(ctx) })
-	return sub
-}
-
-func (s *subscription) poke() {
-	select {
-	case s.changed <- struct{}{}:
-	default:
-	}
-}
-
-// run keeps the subscription alive until ctx ends. A connection that has worked and
-// breaks is replaced, without haste if it had not lasted; one that has not worked is
-// the end of all watches, since those who wait know best how to go on.
-func (s *subscription) run(ctx context.Context) {
+// listen serves all watches over one connection at a time, until ctx ends. A connection
+// that has worked and breaks is replaced, without haste if it had not lasted; one that has
+// not worked is the end of all watches, since those who wait know best how to go on.
+func (s *Store) listen(ctx context.Context, source *storekit.Source) error {
 	for {
 		began := time.Now()
-		worked, err := s.connect(ctx)
-		if worked && !refused(err) && pause(ctx, connectAgain-time.Since(began)) && ctx.Err() == nil {
-			continue
+		c := &subscription{source: source, wire: map[string]bool{}}
+		err := c.serve(ctx, s.client)
+		if !c.worked || refused(err) || !pause(ctx, connectAgain-time.Since(began)) || ctx.Err() != nil {
+			return err
 		}
-		s.hub.mu.Lock()
-		s.hub.drop(s, err)
-		s.hub.mu.Unlock()
-		return
 	}
 }
 
@@ -68,42 +40,48 @@ func refused(err error) bool {
 	return errors.As(err, &answer)
 }
 
-// connect serves the watches over one connection, until that breaks or ctx ends. It
-// reports whether the server has confirmed anything.
-func (s *subscription) connect(ctx context.Context) (worked bool, err error) {
-	s.hub.mu.Lock()
-	s.wire = map[string]bool{}
-	s.hub.mu.Unlock()
+// subscription is one connection that listens.
+type subscription struct {
+	source *storekit.Source
+	pubsub *redis.PubSub
+
+	mu     sync.Mutex      // guards what follows
+	wire   map[string]bool // the channels that were subscribed, and whether that is confirmed
+	worked bool            // the server has confirmed something
+}
+
+// serve listens until the connection breaks or ctx ends.
+func (c *subscription) serve(ctx context.Context, client redis.UniversalClient) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	pubsub := s.hub.subscribe(ctx)
+	c.pubsub = client.Subscribe(ctx)
 	received := make(chan error, 1)
-	go func() { received <- s.receive(ctx, pubsub, &worked) }()
-	err = s.send(ctx, pubsub, received)
+	go func() { received <- c.receive(ctx) }()
+	err := c.send(ctx, received)
 	cancel()
-	_ = pubsub.Close() // it ends the receiver too
+	_ = c.pubsub.Close() // it ends the receiver too
 	if got := <-received; refused(got) {
 		err = got // the reason, where the sender saw a closed connection
 	}
-	return worked, err
+	return err
 }
 
 // send subscribes what is watched, gives up what is not, and pings, until the
 // receiver ends or ctx does.
-func (s *subscription) send(ctx context.Context, pubsub *redis.PubSub, received chan error) error {
+func (c *subscription) send(ctx context.Context, received chan error) error {
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
 	for {
-		err := s.adjust(ctx, pubsub)
+		err := c.adjust(ctx)
 		if err != nil {
 			return err
 		}
 		select {
-		case <-s.changed:
+		case <-c.source.Changed():
 		case <-ping.C:
-			err = pubsub.Ping(ctx)
+			err = c.pubsub.Ping(ctx)
 		case err = <-received:
-			received <- err // for connect
+			received <- err // for serve
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}
@@ -114,73 +92,71 @@ func (s *subscription) send(ctx context.Context, pubsub *redis.PubSub, received 
 }
 
 // adjust makes what is subscribed equal to what is watched.
-func (s *subscription) adjust(ctx context.Context, pubsub *redis.PubSub) error {
-	var add, remove []string
-	s.hub.mu.Lock()
-	for name := range s.topics {
-		if _, ok := s.wire[name]; !ok {
-			add = append(add, name)
-			s.wire[name] = false
-		}
-	}
-	for name := range s.wire {
-		if _, ok := s.topics[name]; !ok {
-			remove = append(remove, name)
-			delete(s.wire, name)
-		}
-	}
-	s.hub.mu.Unlock()
+func (c *subscription) adjust(ctx context.Context) error {
+	add, remove := c.differences()
 	if len(add) > 0 {
-		if err := pubsub.Subscribe(ctx, add...); err != nil {
+		if err := c.pubsub.Subscribe(ctx, add...); err != nil {
 			return err
 		}
 	}
 	if len(remove) > 0 {
-		return pubsub.Unsubscribe(ctx, remove...)
+		return c.pubsub.Unsubscribe(ctx, remove...)
 	}
 	return nil
 }
 
+func (c *subscription) differences() (add, remove []string) {
+	names := c.source.Names()
+	watched := make(map[string]bool, len(names))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, name := range names {
+		watched[name] = true
+		switch confirmed, subscribed := c.wire[name]; {
+		case !subscribed:
+			add = append(add, name)
+			c.wire[name] = false
+		case confirmed: // from an earlier watch, and not given up yet
+			c.source.Confirm(name)
+		}
+	}
+	for name := range c.wire {
+		if !watched[name] {
+			remove = append(remove, name)
+			delete(c.wire, name)
+		}
+	}
+	return add, remove
+}
+
 // receive wakes those who watch, until the connection breaks or is silent for too
 // long.
-func (s *subscription) receive(ctx context.Context, pubsub *redis.PubSub, worked *bool) error {
+func (c *subscription) receive(ctx context.Context) error {
 	for {
-		message, err := pubsub.ReceiveTimeout(ctx, silence)
+		message, err := c.pubsub.ReceiveTimeout(ctx, silence)
 		if err != nil {
 			return err
 		}
 		switch m := message.(type) {
 		case *redis.Subscription:
 			if m.Kind == "subscribe" {
-				*worked = true
-				s.confirmed(m.Channel)
+				c.confirmed(m.Channel)
 			}
 		case *redis.Message:
-			s.published(m.Channel)
+			c.source.Wake(m.Channel)
 		}
 	}
 }
 
-// confirmed settles a topic. It wakes as well: what was published while there was
-// no subscription is lost.
-func (s *subscription) confirmed(channel string) {
-	s.hub.mu.Lock()
-	defer s.hub.mu.Unlock()
-	if _, ok := s.wire[channel]; ok {
-		s.wire[channel] = true
+// confirmed confirms the watches of a channel. It wakes as well: what was published while
+// there was no subscription is lost.
+func (c *subscription) confirmed(channel string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.worked = true
+	if _, ok := c.wire[channel]; ok {
+		c.wire[channel] = true
 	}
-	if t, ok := s.topics[channel]; ok {
-		if !t.isSettled() {
-			close(t.settled)
-		}
-		t.wake()
-	}
-}
-
-func (s *subscription) published(channel string) {
-	s.hub.mu.Lock()
-	defer s.hub.mu.Unlock()
-	if t, ok := s.topics[channel]; ok {
-		t.wake()
-	}
+	c.source.Confirm(channel)
+	c.source.Wake(channel)
 }

@@ -22,9 +22,7 @@ const (
 // way. It returns when that is done, or after undoGrace; the attempts go on for
 // undoWithin.
 func (s *Store) undo(ctx context.Context, lock, tag string) {
-	done := make(chan struct{})
-	s.tasks.run(func() {
-		defer close(done)
+	done := s.tasks.Go(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWithin)
 		defer cancel()
 		// A refusal is tried again too: a server that is loading or being promoted

@@ -2,9 +2,9 @@ package redisstore
 
 import (
 	"context"
-	"sync"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/storekit"
 )
 
 var _ lockfx.Watcher = (*Store)(nil)
@@ -19,20 +19,12 @@ var _ lockfx.Watcher = (*Store)(nil)
 // the channel is closed, and a further Watch is an error that matches
 // [lockfx.ErrStore]. The way to wait is then to poll.
 func (s *Store) Watch(ctx context.Context, key string) (<-chan struct{}, func(), error) {
-	if err := check(ctx, "watch", key, nil); err != nil {
+	if err := storekit.Check(ctx, "watch", key, nil); err != nil {
 		return nil, nil, err
 	}
-	w := s.hub.watch(lockName(s.prefix, key))
-	stop := sync.OnceFunc(func() { s.hub.unwatch(w) })
-	select {
-	case <-w.topic.settled:
-	case <-ctx.Done():
-		stop()
-		return nil, nil, ended(ctx, "watch", key)
+	freed, stop, err := s.watches.Watch(ctx, lockName(s.prefix, key))
+	if err != nil {
+		return nil, nil, storekit.Fault(ctx, "watch", key, err)
 	}
-	if err := w.topic.err; err != nil {
-		stop()
-		return nil, nil, fault(ctx, "watch", key, err)
-	}
-	return w.freed, stop, nil
+	return freed, stop, nil
 }
