@@ -95,6 +95,34 @@ type body struct {
 	condition *runscope.Plan // of run's condition, if it has one
 }
 
+// plainBody is a body for an F of ours, which takes the context and returns an error.
+func plainBody[F any](title string, fn any, run runSettings, pc uintptr) *body {
+	return &body{
+		f: reflect.TypeFor[F](), fn: returningError(reflect.ValueOf(fn)), run: run, pc: pc,
+		title: "fxlock." + title, results: "nothing or an error",
+	}
+}
+
+// returningError makes a function that returns nothing return an error.
+func returningError(fn reflect.Value) reflect.Value {
+	if fn.Kind() != reflect.Func || fn.IsNil() || fn.Type().NumOut() != 0 {
+		return fn
+	}
+	in := make([]reflect.Type, fn.Type().NumIn())
+	for i := range in {
+		in[i] = fn.Type().In(i)
+	}
+	t := reflect.FuncOf(in, []reflect.Type{errorType}, fn.Type().IsVariadic())
+	return reflect.MakeFunc(t, func(args []reflect.Value) []reflect.Value {
+		if t.IsVariadic() {
+			fn.CallSlice(args)
+		} else {
+			fn.Call(args)
+		}
+		return []reflect.Value{reflect.Zero(errorType)}
+	})
+}
+
 // compileBody checks b and plans its scope.
 func (s *settings) compileBody(b *body) {
 	if err := b.check(); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/fx"
 
+	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock"
 )
 
@@ -31,7 +32,9 @@ func TestCheck_TellsOfAFunctionThatOutlivesItsLease(t *testing.T) {
 				leads(t, false, c)
 				for range 10 {
 					pass(time.Minute)
-					wantText(t, c.Check(t.Context()), `lead "nightly": the term of token`, "was lost ("+tt.want+") and its function still runs")
+					err := c.Check(t.Context())
+					wantIs(t, err, lockfx.ErrLost)
+					wantText(t, err, `lead "nightly": the term of token`, "was lost ("+tt.want+") and its function still runs")
 				}
 				store.away.Store(false)
 				close(release)
@@ -141,6 +144,11 @@ func TestProbes(t *testing.T) {
 		},
 		"the lease is lost, and the store is down": {
 			then:  func(_ *testing.T, _ *candidate, s *farStore) { s.away.Store(true); pass(time.Minute) },
+			check: "no way through",
+		},
+		"leads, and the store is down": {
+			opts:  []any{fxlock.WithRenewRetry()},
+			then:  func(_ *testing.T, _ *candidate, s *farStore) { s.away.Store(true); pass(oneBeat) },
 			check: "no way through",
 		},
 		"the term failed":       {fn: func() error { return errBody }, check: "body-fault"},

@@ -55,7 +55,7 @@ func TestALossEndsTheTerm(t *testing.T) {
 		lost := fmt.Sprintf(`hold "nightly": lease lost: store error (token %v): not confirmed since 2000-01-01T00:00:00Z: `+
 			`renew "nightly": store failed: no way through`, token)
 		c.journal.expect(t, "standing by", "elected", "lost: "+lost, "term ended: "+lost)
-		wantIs(t, c.Check(t.Context()), lockfx.ErrLost)
+		wantIs(t, c.Check(t.Context()), lockfx.ErrLost, errAway)
 		store.away.Store(false)
 		pass(ttl) // of the lease that could not be given back
 		leads(t, true, c)

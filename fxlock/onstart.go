@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
+	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock/internal/annotated"
 	"github.com/lockfx/lockfx/internal/lifecycle"
 )
@@ -63,34 +66,6 @@ func OnStart[M any](fn any, opts ...RunOption) Option {
 
 // onStartOf is the func type of the work behind an M.
 type onStartOf[M any] func(context.Context) error
-
-// plainBody is a body for an F of ours, which takes the context and returns an error.
-func plainBody[F any](title string, fn any, run runSettings, pc uintptr) *body {
-	return &body{
-		f: reflect.TypeFor[F](), fn: returningError(reflect.ValueOf(fn)), run: run, pc: pc,
-		title: "fxlock." + title, results: "nothing or an error",
-	}
-}
-
-// returningError makes a function that returns nothing return an error.
-func returningError(fn reflect.Value) reflect.Value {
-	if fn.Kind() != reflect.Func || fn.IsNil() || fn.Type().NumOut() != 0 {
-		return fn
-	}
-	in := make([]reflect.Type, fn.Type().NumIn())
-	for i := range in {
-		in[i] = fn.Type().In(i)
-	}
-	t := reflect.FuncOf(in, []reflect.Type{errorType}, fn.Type().IsVariadic())
-	return reflect.MakeFunc(t, func(args []reflect.Value) []reflect.Value {
-		if t.IsVariadic() {
-			fn.CallSlice(args)
-		} else {
-			fn.Call(args)
-		}
-		return []reflect.Value{reflect.Zero(errorType)}
-	})
-}
 
 // asOnStart runs the body in a start hook, and provides the marker.
 type asOnStart struct{ marker reflect.Type }
@@ -157,3 +132,88 @@ func (b *boundBody) withinStart(ctx context.Context) (context.Context, context.C
 	}
 	return context.WithDeadlineCause(ctx, end.Add(-spare), why)
 }
+
+// A RunOrLeadOption configures a [Body], an [OnStart] or a [Lead].
+type RunOrLeadOption interface {
+	RunOption
+	LeadOption
+}
+
+// After makes what it is given to depend on the job of the start [OnStart] that has the
+// marker M:
+//
+//   - a [Lead] campaigns once the job is done. Without it a first term may begin before the
+//     job, since fx starts what was built first;
+//   - what takes the F of a [Body] starts after the job;
+//   - an OnStart runs after the other one.
+//
+// If the job fails, they don't begin. M must be in the graph. It may be given more than
+// once. A function that takes an M says the same.
+func After[M any]() RunOrLeadOption { return orderOption{"After", reflect.TypeFor[M](), true} }
+
+// NotAfter says that a [Lead] need not wait for the job of the start that has the marker M,
+// which [Validate] otherwise asks for.
+func NotAfter[M any]() LeadOption { return orderOption{"NotAfter", reflect.TypeFor[M](), false} }
+
+// orderOption is an order to a job of the start.
+type orderOption struct {
+	name   string
+	marker reflect.Type
+	after  bool
+}
+
+func (o orderOption) String() string { return fmt.Sprintf("fxlock.%s[%v]()", o.name, o.marker) }
+
+func (o orderOption) applyRun(r *runSettings) {
+	if err := checkMarker(o.marker); err != nil {
+		r.faults = append(r.faults, faultOf(o.String(), err))
+	}
+	r.after = append(r.after, o.marker)
+}
+
+func (o orderOption) applyLead(l *leadSettings) {
+	switch err := checkMarker(o.marker); {
+	case err != nil:
+		l.faults = append(l.faults, faultOf(o.String(), err))
+	case o.after:
+		l.after = append(l.after, o.marker)
+	default:
+		l.notAfter = append(l.notAfter, o.marker)
+	}
+}
+
+// checkMarker checks the marker type of a job.
+func checkMarker(m reflect.Type) error {
+	if !isMarker(m) {
+		return fmt.Errorf("%w: %v must be a marker type of your own, such as: type Migrated struct{}", lockfx.ErrConfig, m)
+	}
+	return nil
+}
+
+func isMarker(t reflect.Type) bool { return t.PkgPath() != "" && t.Kind() != reflect.Interface }
+
+// orderRule tells [Validate] of which markers a Lead says whether it begins after them.
+func orderRule(b *body, s *settings, lead leadSettings) any {
+	said := slices.Concat(b.run.after, lead.notAfter)
+	leaves := b.blueprint.Leaves()
+	if b.condition != nil {
+		leaves = append(slices.Clone(leaves), b.condition.Leaves()...)
+	}
+	for _, leaf := range leaves {
+		said = append(said, leaf.Type)
+	}
+	var names []string
+	for _, t := range said {
+		if isMarker(t) {
+			names = append(names, typeName(t))
+		}
+	}
+	return provideRule(b.pc, leadRule(s.name, strings.Join(names, " ")))
+}
+
+func leadRule(lock, said string) string {
+	return fmt.Sprintf("the fxlock.Lead of the lock %s, of which there can be one; it says whether it begins after these jobs: %s; and no other", lock, said)
+}
+
+// typeName names a type so that two of them are told apart.
+func typeName(t reflect.Type) string { return t.PkgPath() + "." + t.Name() }

@@ -62,6 +62,13 @@ func (h *Hold) Token() lockfx.Token {
 // Deadline returns the instant from which Held is false.
 func (h *Hold) Deadline() time.Time { return *h.deadline.Load() }
 
+// Failure returns the last failure to renew since the store confirmed the lease, or nil.
+func (h *Hold) Failure() error {
+	h.m.mu.Lock()
+	defer h.m.mu.Unlock()
+	return h.failure
+}
+
 // OnLost makes f be called when the lease is lost, on a goroutine of its own; at once if
 // it was lost before. It waits for no callback of the configuration, and there is one f
 // for a hold.

@@ -29,7 +29,13 @@ func (c *Campaign) Check() error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return errors.Join(c.stuck(), c.trouble)
+	if stuck := c.stuck(); stuck != nil || c.trouble != nil {
+		return join(stuck, c.trouble)
+	}
+	if t := c.term; t != nil && t.hold != nil {
+		return t.hold.Failure()
+	}
+	return nil
 }
 
 // Live returns what keeps a goroutine of this process from going on.
@@ -60,9 +66,9 @@ func (c *Campaign) stuck() error {
 	case t == nil || t.stage == standingBy:
 		return nil
 	case t.lost != nil:
-		return fmt.Errorf("the term of token %d was lost (%v) and %s", t.token, t.lost.Reason, t.stage)
+		return fmt.Errorf("the term of token %d was lost (%v) and %s: %w", t.token, t.lost.Reason, t.stage, t.lost)
 	case t.stage == running && !t.hold.Held(): // the process was suspended, and no timer has fired yet
-		return fmt.Errorf("the term of token %d was lost (%v) and %s", t.token, lockfx.ReasonExpired, t.stage)
+		return fmt.Errorf("the term of token %d was lost (%v) and %s: %w", t.token, lockfx.ReasonExpired, t.stage, lockfx.ErrLost)
 	case t.stage != running && time.Since(t.since) > patience:
 		return fmt.Errorf("the lock is held with token %d, and for %v now %s", t.token, time.Since(t.since).Round(time.Millisecond), t.stage)
 	}

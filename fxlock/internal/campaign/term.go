@@ -12,6 +12,8 @@ import (
 // Hold is the acquisition of a term.
 type Hold interface {
 	lockfx.Holder
+	// Failure returns the last failure to renew since the store confirmed the lease, or nil.
+	Failure() error
 	// OnLost makes f be called once when the lease is lost, on a goroutine of its own.
 	OnLost(f func(*lockfx.LostError))
 }
