@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"go.uber.org/fx"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock"
@@ -131,6 +134,22 @@ func TestMaxHold_IsTheOrdinaryEndOfATerm(t *testing.T) {
 	}
 }
 
+// A condition that says no ends the trouble of an earlier attempt.
+func TestCheck_ASkippedAttemptIsInGoodOrder(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		asked := 0
+		c := campaigns(t, fxlock.NewMemoryStore(), func() { t.Error("fn ran") }, fxlock.If(func() (bool, error) {
+			if asked++; asked == 1 {
+				return false, errBody
+			}
+			return false, nil
+		}))
+		wantIs(t, c.Check(t.Context()), errBody)
+		pass(2 * time.Second)
+		noError(t, c.Check(t.Context()))
+	})
+}
+
 // Replicas that wait get their turn when a term has reached its MaxHold.
 func TestMaxHold_HandsOver(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
@@ -205,6 +224,19 @@ func TestOnStart_IsDoneOnceFnHasReturnedNil(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What failed after the work is logged.
+func TestOnStart_LogsWhatFailedAfterTheWork(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		core, logs := observer.New(zapcore.WarnLevel)
+		store, newWriter := afterFn["teardown"]()
+		started(t, fxlock.Module(key, fxlock.WithStore(store), fxlock.WithLogger(zap.New(core)), fxlock.PerRun(newWriter),
+			fxlock.OnStart[Migrated](func(*Writer) {})))
+		if lines := logs.FilterMessage("cleanup of the start failed").All(); len(lines) != 1 || lines[0].ContextMap()["lock"] != key {
+			t.Errorf("logged %+v", logs.All())
+		}
+	})
 }
 
 // Work that is not needed fails no start, also if the lock could not be given back.

@@ -3,6 +3,7 @@ package fxlock_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,6 +123,43 @@ func TestLeaderChanged_IsToldToThoseWhoStandBy(t *testing.T) {
 			t.Errorf("asked %d times for a change", more)
 		}
 		must(t, two.app.Stop(t.Context()))
+	})
+}
+
+// A leader that comes back is a change for one that has led meanwhile.
+func TestLeaderChanged_ToTheSameAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		store := fxlock.NewMemoryStore()
+		one := campaigns(t, store, untilToldTo, fxlock.WithLabel("one"))
+		two := campaigns(t, store, untilToldTo, fxlock.WithLabel("two"))
+		for range 2 {
+			must(t, one.StepDown(t.Context()))
+			pass(time.Minute)
+			must(t, two.StepDown(t.Context()))
+			pass(time.Minute)
+		}
+		term := []string{"standing by", "leader changed: one", "elected", "term ended"}
+		two.journal.expect(t, slices.Concat(term, term, term[:2])...)
+	})
+}
+
+// A subscriber that was too slow hears how much it has missed.
+func TestSubscribe_OneThatIsSlowHearsWhatItMissed(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		missed := make(chan int, 1000)
+		release := make(chan struct{})
+		c := newCandidate(fxlock.NewMemoryStore(), func() {})
+		c.Subscribe(func(e fxlock.LeadershipEvent) {
+			missed <- e.Missed
+			<-release
+		})
+		c.start(t)
+		pass(time.Minute)
+		close(release)
+		synctest.Wait()
+		if n, first, second := len(missed), <-missed, <-missed; n != 65 || first != 0 || second < 100 {
+			t.Errorf("heard %d changes; missed %d and %d before the first two", n, first, second)
+		}
 	})
 }
 

@@ -351,6 +351,7 @@ func TestIsLeaderLooksAtTheLocalDeadline(t *testing.T) {
 	if c.IsLeader() || c.Token() != 0 {
 		t.Error("it trusts a lease whose deadline has passed")
 	}
+	wantText(t, c.Check(t.Context()), "was lost (expired) and its function still runs")
 	must(t, c.app.Stop(t.Context()))
 }
 
