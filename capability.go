@@ -15,8 +15,9 @@ type Watcher interface {
 	//
 	// The end of a lease by expiry need not signal, so a waiter also tries again after
 	// [Grant.RetryAfter]. A renewal that shortens a lease signals, when the lease ends
-	// at the latest: the time that waiters were told is then too long. The order is
-	// always: Acquire, Watch, Acquire, wait.
+	// at the latest: the time that waiters were told is then too long. A waiter
+	// relies on a silent watch for a minute at most. The order is always: Acquire, Watch,
+	// Acquire, wait.
 	//
 	// ctx bounds the call, not the watch. stop ends the watch, may be called more
 	// than once, and must be called.

@@ -11,7 +11,8 @@ import (
 
 // Wait makes a run wait for the lock, for at most limit; 0 is one try, which is the
 // default. Callers of one *Lock wait in order, and only the first of them talks to
-// the store. Where the store can wake it ([lockfx.Watcher]) nothing is polled.
+// the store. Where the store can wake it ([lockfx.Watcher]) it asks at the end of the
+// lease in its way, and once a minute; elsewhere about once a second.
 //
 // The limit is for the waiting alone: it is over when the body begins. It is apart
 // from the ttl ([WithTTL]) and from the time limit of one call of the store

@@ -9,7 +9,8 @@
 // Only the head of the line talks to the store: one contender a lock and process,
 // however many wait. Where the store is a [lockfx.Watcher] the head is woken;
 // elsewhere it polls, at jittered intervals. While the store can't be reached it tries
-// again, ever less often, and tells that once.
+// again, ever less often, and tells that once. What a store says of time, and how its
+// watches behave, is believed within bounds, which bounds.go lists.
 //
 // Who stops waiting has left at once: without a place in the line, a goroutine or a
 // watch. Each attempt is judged anew, so that a lease counts from the attempt that got

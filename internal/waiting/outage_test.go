@@ -40,7 +40,7 @@ func TestAnOutageIsToldOnceAndRetried(t *testing.T) {
 		store.up()
 		time.Sleep(2 * time.Second)
 		p.wantKinds(t, lockfx.EventFailed, lockfx.EventRefused)
-		store.wantQuiet(t, time.Minute) // it watches now
+		store.wantWatched(t) // it watches now
 		release()
 		wantNow(t, waiter)
 		p.wantKinds(t, lockfx.EventFailed, lockfx.EventRefused, lockfx.EventAcquired, lockfx.EventReleased)
@@ -106,6 +106,23 @@ func TestContentionIsTheErrorWhenTheWaitEnds(t *testing.T) {
 			t.Errorf("err = %v\nwant  %s", err, want)
 		}
 		p.wantKinds(t, lockfx.EventRefused)
+	})
+}
+
+// A store that is too slow for the longest hold is slow, and not for ever.
+func TestASlowStoreIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newSpy()
+		store.acquires(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+		p := newProcess(t, store)
+		waiter := spawn(func() error {
+			return p.line.Run(background, waiting.Request{Machine: p.Machine, Limit: time.Hour, Terms: lifecycle.Terms{MaxHold: time.Second}}, nothing)
+		})
+		time.Sleep(10 * time.Second)
+		waits(t, waiter)
+		p.wantKinds(t, lockfx.EventFailed)
+		store.up()
+		wantIs(t, (<-waiter).err)
 	})
 }
 

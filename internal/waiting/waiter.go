@@ -3,29 +3,17 @@ package waiting
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/internal/lifecycle"
 )
 
-// Bounds of polling, and of the pause after an outage or the loss of a watch.
-const (
-	minPause = 50 * time.Millisecond
-	maxPause = time.Second
-)
-
-// watchWithin bounds an attempt to watch: nothing is asked meanwhile.
-const watchWithin = 5 * time.Second
-
-// jitter keeps those who wait for the end of one lease from coming all at once.
-const jitter = minPause / 10
-
 // waiter is a caller that waits, and then the head of the line.
 type waiter struct {
 	Request
 	began time.Time
+	next  time.Time // what looks are paced by
 
 	last    error           // what was in the way, as far as is known
 	freed   <-chan struct{} // wakes; nil while there is no watch
@@ -64,9 +52,14 @@ func (w *waiter) run(ctx, wait context.Context, body Body) error {
 }
 
 // worthWaiting reports whether an attempt that failed with err may fare better
-// later: the key is held by another, or the store is out of reach.
+// later: the key is held by another, or the store is out of reach or slow.
 func worthWaiting(err error) bool {
-	return errors.Is(err, lockfx.ErrNotAcquired) || errors.Is(err, lockfx.ErrStore) && !errors.Is(err, lockfx.ErrConfig)
+	for _, passing := range []error{lockfx.ErrNotAcquired, lockfx.ErrStore, lockfx.ErrTimeout} {
+		if errors.Is(err, passing) {
+			return !errors.Is(err, lockfx.ErrConfig)
+		}
+	}
+	return false
 }
 
 // pause waits until the next attempt is due after one that failed with err, and
@@ -77,7 +70,7 @@ func (w *waiter) pause(wait context.Context, err error) bool {
 	switch {
 	case !errors.As(err, &refusal):
 		w.Terms.Suppress = lockfx.EventFailed
-		return w.sleep(wait, backOff(&w.outages))
+		return w.sleep(wait, backOff(&w.outages)) && w.pace(wait)
 	case refusal.Self: // held by hand: the store was not asked
 		select {
 		case <-wait.Done():
@@ -88,9 +81,9 @@ func (w *waiter) pause(wait context.Context, err error) bool {
 	}
 	w.Terms.Suppress, w.outages = lockfx.EventRefused, 0
 	if w.freed == nil && w.watch(wait) {
-		return true // the key may have been freed before the watch began
+		return w.pace(wait) // the key may have been freed before the watch began
 	}
-	return w.sleep(wait, w.untilNext(refusal.RetryAfter))
+	return w.sleep(wait, w.untilNext(refusal.RetryAfter)) && w.pace(wait)
 }
 
 // watch begins to watch, and reports whether it did. If it could not, a later refusal
@@ -118,31 +111,6 @@ func (w *waiter) unwatch() {
 	}
 	w.freed, w.stop = nil, nil
 }
-
-// untilNext returns how long to wait at most when a lease is in the way that can
-// last for left, if the store knows.
-func (w *waiter) untilNext(left time.Duration) time.Duration {
-	expiry := max(left, 2*jitter) + rand.N(jitter)
-	switch watched := w.freed != nil; {
-	case watched && left > 0:
-		return expiry // woken before, unless the lease ends by itself
-	case watched:
-		return Jittered(maxPause)
-	case left > 0:
-		return min(expiry, Jittered(maxPause))
-	}
-	return Jittered(maxPause / 2)
-}
-
-// backOff counts one more fault and returns how long to wait after it.
-func backOff(faults *int) time.Duration {
-	d := min(minPause<<min(*faults, 10), maxPause)
-	*faults++
-	return Jittered(d)
-}
-
-// Jittered returns d, a quarter more or less.
-func Jittered(d time.Duration) time.Duration { return d - d/4 + rand.N(d/2) }
 
 // sleep waits for d or a signal, and reports whether the waiting goes on.
 func (w *waiter) sleep(wait context.Context, d time.Duration) bool {

@@ -15,6 +15,8 @@ import (
 const (
 	longestPoll = 1250 * time.Millisecond // a second, and a quarter of jitter
 	afterExpiry = 15 * time.Millisecond
+	// longestSleep is how long a silent watch is relied on.
+	longestSleep = time.Minute
 )
 
 // foreign lets somebody else have the key, and returns a function that gives it back.
@@ -40,6 +42,18 @@ func (s *spy) wantQuiet(t testing.TB, d time.Duration) {
 	synctest.Wait()
 	if n := len(s.asked("acquire", from)) + len(s.asked("watch", from)); n > 0 {
 		t.Errorf("the store was asked %d times within %v", n, d)
+	}
+}
+
+// wantWatched checks that the store is asked as seldom as a waiter does that has a watch.
+func (s *spy) wantWatched(t testing.TB) {
+	t.Helper()
+	synctest.Wait()
+	from := time.Now().Add(1)
+	time.Sleep(5 * longestSleep)
+	synctest.Wait()
+	if asked, watched := len(s.asked("acquire", from)), len(s.asked("watch", from)); asked < 5 || asked > 7 || watched > 0 {
+		t.Errorf("within %v it asked %d times, and watched %d times", 5*longestSleep, asked, watched)
 	}
 }
 
@@ -107,7 +121,7 @@ func TestPollingIsJitteredAndBounded(t *testing.T) {
 		"unknown":         {0, false, 375 * time.Millisecond, 625 * time.Millisecond},
 		"unknown, woken":  {0, true, 750 * time.Millisecond, longestPoll},
 		"long":            {time.Hour, false, 750 * time.Millisecond, longestPoll},
-		"long, woken":     {time.Hour, true, time.Hour, time.Hour + 5*time.Millisecond},
+		"long, woken":     {time.Hour, true, longestSleep - longestSleep/4, longestSleep},
 		"short":           {200 * time.Millisecond, false, 200 * time.Millisecond, 205 * time.Millisecond},
 		"moments":         {1, false, 10 * time.Millisecond, afterExpiry},
 		"moments, woken":  {1, true, 10 * time.Millisecond, afterExpiry},

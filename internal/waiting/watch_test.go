@@ -74,7 +74,7 @@ func TestALostWatchIsMadeAnewWithoutSpinning(t *testing.T) {
 		}
 		mended.Store(true)
 		time.Sleep(2 * time.Second)
-		store.wantQuiet(t, time.Minute)
+		store.wantWatched(t)
 		release()
 		wantNow(t, waiter)
 	})
@@ -148,7 +148,7 @@ func TestAWatchThatCannotBeHadHoldsNobodyUp(t *testing.T) {
 				store.watch = nil
 				store.mu.Unlock()
 				time.Sleep(30 * time.Second)
-				store.wantQuiet(t, time.Minute) // it watches now
+				store.wantWatched(t) // it watches now
 				release()
 				wantNow(t, waiter)
 			})
