@@ -18,7 +18,7 @@ const (
 	StandingBy    = LeadershipChange(campaign.StandingBy)    // the campaign began, or goes on after a term
 	LeaderChanged = LeadershipChange(campaign.LeaderChanged) // another application leads now: see Leader
 	Elected       = LeadershipChange(campaign.Elected)       // a term begins: fn is about to run, or runs already
-	Lost          = LeadershipChange(campaign.Lost)          // the lease was lost; fn may still run. Err says why
+	Lost          = LeadershipChange(campaign.Lost)          // the lease was lost, or MaxHold is over; fn may still run. Err says why
 	TermEnded     = LeadershipChange(campaign.TermEnded)     // fn has returned and the lock was released
 	StoodDown     = LeadershipChange(campaign.StoodDown)     // the campaign is over: a stop, a disposal, or the end of the term of OneTerm
 )
