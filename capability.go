@@ -63,7 +63,8 @@ type Lease struct {
 // A Breaker is a [Store] that can free a key by force.
 type Breaker interface {
 	// Break frees the key whoever holds it, and reports whether an unexpired lease
-	// was there. The next token is greater than the broken one; the broken holder is
+	// was there. One that arrives late frees no lease that was taken after it was asked
+	// for. The next token is greater than the broken one; the broken holder is
 	// refused at its next heartbeat.
 	Break(ctx context.Context, key string) (bool, error)
 }

@@ -94,26 +94,45 @@ func (h handle) Inspect(ctx context.Context, key string) (lockfx.Lease, error) {
 	return lockfx.Lease{Token: r.token, Label: r.label, TimeLeft: left}, nil
 }
 
+// Break looks whose lease it is that its caller means, and breaks that one alone.
 func (h handle) Break(ctx context.Context, key string) (bool, error) {
-	key, err := h.begin(ctx, key)
+	key, err := h.check(ctx, key)
 	if err != nil {
 		return false, err
 	}
-	defer h.mu.Unlock()
-	r, ok := h.records[key]
-	if h.has("a break is always true") {
-		delete(h.records, key)
-		return true, nil
+	var token lockfx.Token
+	if !h.has("a break frees whoever holds when it arrives") {
+		token, err = ask(ctx, h.engine, func() lockfx.Token {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return h.records[key].token
+		})
+		if err != nil {
+			return false, err
+		}
 	}
-	if !ok || !h.now().Before(r.expires) && !h.has("a break of an expired lease is true") {
-		return false, nil
+	return ask(ctx, h.engine, func() bool { return h.breakUp(key, token) })
+}
+
+func (h handle) breakUp(key string, token lockfx.Token) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r, known := h.records[key]
+	live := known && h.now().Before(r.expires)
+	switch {
+	case h.has("a break is always true"):
+		delete(h.records, key)
+		return true
+	case h.has("a break of an expired lease is true") && known:
+	case !live || r.token != token && !h.has("a break frees whoever holds when it arrives"):
+		return false
 	}
 	delete(h.records, key)
 	if h.has("a break gives the same token again") {
 		h.last[key] = r.token - 1
 	}
 	h.signal(key)
-	return true, nil
+	return true
 }
 
 func (h handle) RenewMany(ctx context.Context, renewals []lockfx.Renewal) []lockfx.Result {

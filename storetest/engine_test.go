@@ -29,6 +29,7 @@ type engine struct {
 	granted  map[int]lockfx.Grant     // answers by the number of the request
 	did      map[int]bool             // answers by the number of the request
 	undone   map[int]bool
+	freed    map[string]int // the last release of a key
 }
 
 type record struct {
@@ -54,6 +55,7 @@ func newEngine(fault string) *engine {
 		granted:  map[int]lockfx.Grant{},
 		did:      map[int]bool{},
 		undone:   map[int]bool{},
+		freed:    map[string]int{},
 	}
 }
 

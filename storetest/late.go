@@ -2,8 +2,6 @@ package storetest
 
 import (
 	"context"
-	"sync"
-	"time"
 
 	"github.com/lockfx/lockfx"
 )
@@ -26,6 +24,7 @@ var late = []Promise{
 	{
 		Name: "late/refused-acquire-is-granted-to-nobody", Text: "An acquisition that was sent again and refused takes no lease when the first request arrives.", needs: canHold,
 		check: func(e *env) {
+			e.warmUp()
 			held := e.grantedFor(e.Store, key, e.longLease())
 			deliver := e.hold()
 			defer deliver()
@@ -40,6 +39,7 @@ var late = []Promise{
 	{
 		Name: "late/renewal-cuts-no-later-one", Text: "A renewal that arrives after a later one does not cut short what the later one gave.", needs: canHold,
 		check: func(e *env) {
+			e.warmUp()
 			token := e.grantedFor(e.Store, key, e.longLease())
 			deliver := e.hold()
 			defer deliver()
@@ -75,6 +75,7 @@ var late = []Promise{
 	{
 		Name: "late/release-leaves-the-next-holder", Text: "A release that arrives late frees nothing of the next holder's.", needs: canHold,
 		check: func(e *env) {
+			e.warmUp()
 			token := e.grantedFor(e.Store, key, e.longLease())
 			deliver := e.hold()
 			defer deliver()
@@ -82,6 +83,24 @@ var late = []Promise{
 			e.notRefused("release", ok, err)
 			_, err = e.Store.Release(e.ctx, key, token) // true, or the store has meanwhile done it by itself
 			e.noError("release again", err)
+			e.undisturbed(e.grantedFor(e.Store, key, e.longLease()), deliver)
+		},
+	},
+	{
+		Name: "late/break-leaves-the-next-holder", Text: "A break that arrives late frees nothing of a lease that was taken after it was asked for.",
+		needs: func(h *Harness) bool { return canHold(h) && isBreaker(h) },
+		check: func(e *env) {
+			e.warmUp()
+			e.grantedFor(e.Store, key, e.longLease())
+			e.breaks(true)
+			token := e.grantedFor(e.Store, key, e.longLease())
+			deliver := e.hold()
+			defer deliver()
+			ctx, cancel := context.WithTimeout(e.ctx, e.TTL/10)
+			defer cancel()
+			_, _ = e.Store.(lockfx.Breaker).Break(ctx, key)
+			_, err := e.Store.Release(e.ctx, key, token) // unless the break was repeated
+			e.noError("release", err)
 			e.undisturbed(e.grantedFor(e.Store, key, e.longLease()), deliver)
 		},
 	},
@@ -103,7 +122,7 @@ var late = []Promise{
 					return
 				}
 				e.sleep(e.TTL / 4) // by now the request has arrived
-				deliver = e.holdNow()
+				deliver = e.hold()
 				cancel()
 			})
 			heal()
@@ -115,6 +134,7 @@ var late = []Promise{
 	{
 		Name: "late/repeated-acquire-meets-no-lease-of-its-own", Text: "An acquisition whose answer is lost, and that is sent again, is not refused because of itself.", needs: canLoseReplies,
 		check: func(e *env) {
+			e.warmUp()
 			e.answerLost(func(s lockfx.Store) {
 				if g, err := s.Acquire(e.ctx, key, e.longLease()); err == nil && !g.OK {
 					e.fail("acquire %q, which is free: refused (held by %q), want a grant or an error", key, g.HeldBy)
@@ -123,8 +143,9 @@ var late = []Promise{
 		},
 	},
 	{
-		Name: "late/repeated-release-is-no-loss", Text: "A release whose answer is lost, and that is sent again, is true or an error: false would say that the lease was lost.", needs: canLoseReplies,
+		Name: "late/repeated-release-is-no-loss", Text: "A release whose answer is lost, and that is sent again after the next hold, is true or an error: false would say that the lease was lost.", needs: canLoseReplies,
 		check: func(e *env) {
+			e.warmUp()
 			token := e.grantedFor(e.Store, key, e.longLease())
 			e.answerLost(func(s lockfx.Store) {
 				ok, err := s.Release(e.ctx, key, token)
@@ -132,111 +153,4 @@ var late = []Promise{
 			})
 		},
 	},
-}
-
-// hold keeps back the next request of the store. What it returns may be called twice.
-func (e *env) hold() (deliver func()) {
-	e.warmUp()
-	return e.holdNow()
-}
-
-func (e *env) holdNow() (deliver func()) {
-	deliver, err := e.Hold()
-	e.noError("hold", err)
-	return sync.OnceFunc(deliver)
-}
-
-// warmUp lets the store connect and learn what it needs to know of its engine.
-func (e *env) warmUp() {
-	token := e.granted(e.Store, "warm up")
-	e.renew(e.Store, "warm up", token, e.TTL, true)
-	e.release(e.Store, "warm up", token, true)
-}
-
-// notRefused breaks the promise on a plain false: whoever does not know must say so.
-func (e *env) notRefused(op string, ok bool, err error) {
-	if err == nil && !ok {
-		e.fail("%s of a request whose answer is outstanding: false, want true or an error", op)
-	}
-}
-
-// untilRepeated is long enough for a client that repeats a request without an answer by
-// itself: go-redis does after 3 s.
-func (e *env) untilRepeated() time.Duration { return max(2*e.TTL, 4*time.Second) }
-
-// lateAcquire lets an acquisition arrive late whose caller has patience for so long.
-func (e *env) lateAcquire(patience time.Duration) {
-	deliver := e.hold()
-	defer deliver()
-	g, err := e.within(patience).Acquire(e.ctx, key, e.longLease())
-	switch {
-	case err == nil && !g.OK:
-		e.fail("acquire %q, which is free: refused (held by %q), want a grant or an error", key, g.HeldBy)
-	case err == nil:
-		e.release(e.Store, key, g.Token, true)
-	}
-	e.release(e.Store, key, e.freeWithin(e.Store, e.TTL), true)
-	deliver()
-	e.granted(e.Store, key)
-}
-
-// lateRenewal has a renewal kept back whose lease is then released.
-func (e *env) lateRenewal(then func(deliver func())) {
-	token := e.grantedFor(e.Store, key, e.longLease())
-	deliver := e.hold()
-	defer deliver()
-	ok, err := e.within(e.TTL/10).Renew(e.ctx, key, token, e.longLease())
-	e.notRefused("renew", ok, err)
-	e.release(e.Store, key, token, true)
-	then(deliver)
-}
-
-// undisturbed delivers a late request, which must leave the lease of token alone.
-func (e *env) undisturbed(token lockfx.Token, deliver func()) {
-	deliver()
-	e.refused(e.Store, key)
-	e.renew(e.Store, key, token, e.TTL, true)
-	e.release(e.Store, key, token, true)
-	e.granted(e.Store, key)
-}
-
-// answerLost runs f, whose answer is lost at first.
-func (e *env) answerLost(f func(lockfx.Store)) {
-	e.warmUp()
-	heal, err := e.LoseReplies()
-	e.noError("lose replies", err)
-	e.each(2, func(who int) {
-		if who == 0 {
-			defer heal()
-			e.sleep(e.TTL / 4)
-			return
-		}
-		f(e.within(e.untilRepeated()))
-	})
-}
-
-// impatiently is the store for callers who give up after d.
-func (e *env) within(d time.Duration) lockfx.Store { return bounded{e.Store, d} }
-
-type bounded struct {
-	lockfx.Store
-	d time.Duration
-}
-
-func (b bounded) Acquire(ctx context.Context, key string, ttl time.Duration) (lockfx.Grant, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.d)
-	defer cancel()
-	return b.Store.Acquire(ctx, key, ttl)
-}
-
-func (b bounded) Renew(ctx context.Context, key string, token lockfx.Token, ttl time.Duration) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.d)
-	defer cancel()
-	return b.Store.Renew(ctx, key, token, ttl)
-}
-
-func (b bounded) Release(ctx context.Context, key string, token lockfx.Token) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.d)
-	defer cancel()
-	return b.Store.Release(ctx, key, token)
 }

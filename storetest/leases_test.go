@@ -82,7 +82,7 @@ func (h handle) renew(request int, key, label string, token lockfx.Token, ttl ti
 func (h handle) release(request int, key string, token lockfx.Token) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.did[request] && !h.has("a repeated release is false") {
+	if h.did[request] && !h.has("a repeated release is false") && (h.freed[key] == request || !h.has("only the last release is remembered")) {
 		return true
 	}
 	r, ok := h.leaseOf(key, token)
@@ -100,7 +100,7 @@ func (h handle) release(request int, key string, token lockfx.Token) bool {
 	if !ok {
 		return h.has("a release is always true")
 	}
-	h.did[request] = true
+	h.did[request], h.freed[key] = true, request
 	if h.has("a release frees nothing") {
 		return true
 	}
