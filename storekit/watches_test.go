@@ -23,8 +23,8 @@ type world struct {
 func inWorld(t *testing.T, linger time.Duration, confirm func(*storekit.Source), test func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{lost: make(chan error)}
-		w.Watches.Tasks, w.Watches.Linger = &w.tasks, linger
-		w.Watches.Listen = func(ctx context.Context, s *storekit.Source) error {
+		w.Tasks, w.Linger = &w.tasks, linger
+		w.Listen = func(ctx context.Context, s *storekit.Source) error {
 			w.sources = append(w.sources, s)
 			confirm(s)
 			select {

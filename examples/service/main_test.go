@@ -40,7 +40,7 @@ func start(t *testing.T, database string) *replica {
 	t.Helper()
 	r := &replica{}
 	r.app = fx.New(fx.NopLogger, service(database, "127.0.0.1:0"),
-		fx.Decorate(func() *zap.Logger { return zap.NewNop() }),
+		fx.Decorate(zap.NewNop),
 		fx.Populate(&r.server, &r.pool, fx.Annotate(&r.leads, fx.ParamTags(`name:"dispatcher"`))))
 	if err := r.app.Start(t.Context()); err != nil {
 		t.Fatal(err)
