@@ -19,12 +19,14 @@ func Bind(name string, lock *Lock) fx.Option {
 			name, place(site), lockfx.ErrConfig))
 	}
 	tag := nameTag([]string{name})
-	provide := func(lc fx.Lifecycle) *Lock {
+	provide := func(lc fx.Lifecycle, own *stopping, all []*stopping) *Lock {
+		own.join(lock, all)
 		lc.Append(lock.hook())
 		return lock
 	}
 	return fx.Options(
-		fx.Provide(oneOfThatName(site, name), annotated.Located(provide, site, fx.ResultTags(tag))),
+		fx.Provide(oneOfThatName(site, name), provideStopping(name, site),
+			annotated.Located(provide, site, fx.ParamTags("", stoppingTag(name), stoppingGroup), fx.ResultTags(tag))),
 		fx.Invoke(fx.Annotate(func(*Lock) {}, fx.ParamTags(tag))),
 	)
 }

@@ -92,9 +92,7 @@ func (b *body) bind(s *settings) any {
 	})
 }
 
-// drainHook stops the runs of the body before what they use is stopped. If ctx ends
-// first, fx skips the lock's own hook, so the lock is disposed of here: the lease of a
-// body that does not listen is not renewed any more.
+// drainHook stops the runs of the body before what they use is stopped.
 func (b *boundBody) drainHook() fx.Hook {
 	return fx.Hook{
 		OnStart: func(context.Context) error {
@@ -102,9 +100,8 @@ func (b *boundBody) drainHook() fx.Hook {
 			return nil
 		},
 		OnStop: func(ctx context.Context) error {
-			if err := b.gate.Close(ctx, lockfx.ErrDisposed); err != nil {
-				err = fmt.Errorf("stop %v of lock %q: it still runs: %w", b.f, b.lock.settings.name, err)
-				return join(err, b.lock.Dispose(ctx))
+			if err := b.gate.Close(b.lock.stopBegins(ctx), lockfx.ErrDisposed); err != nil {
+				return fmt.Errorf("stop %v of lock %q: it still runs: %w", b.f, b.lock.settings.name, err)
 			}
 			return nil
 		},

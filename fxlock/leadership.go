@@ -1,7 +1,6 @@
 package fxlock
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,16 +120,15 @@ func (l *Leadership) lead(ctx context.Context, t *campaign.Term) error {
 }
 
 // stop ends the campaign: it cancels fn and waits until the lock was released, and until
-// the subscribers have heard of it. If ctx ends first, fx skips the lock's own hook, so
-// the lock is disposed of here: the lease is not renewed any more, and the error says what
-// still runs.
+// the subscribers have heard of it.
 func (l *Leadership) stop(ctx context.Context) error {
+	ctx = l.bound.lock.stopBegins(ctx)
 	c := l.present()
 	c.Stop(lockfx.ErrDisposed)
 	select {
 	case <-c.Done():
 	case <-ctx.Done():
-		return cmp.Or(l.bound.lock.Dispose(ctx), l.fault(context.Cause(ctx)))
+		return l.fault(fmt.Errorf("the term still runs: %w", context.Cause(ctx)))
 	}
 	l.hub.Drain(ctx.Done(), patience)
 	return l.fault(l.hub.Blocked(0))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -34,7 +35,11 @@ type Lock struct {
 
 	teardownOver error // the cause when a teardown takes too long
 
-	restarting sync.Mutex // guards the exchange of machine
+	stopping *stopping // of the application's stop
+	all      stops     // of all locks of the application, this one too
+
+	restarting sync.Mutex           // guards what follows
+	earlier    []*lifecycle.Machine // of earlier starts, as long as something runs on them
 	machine    atomic.Pointer[lifecycle.Machine]
 }
 
@@ -44,7 +49,7 @@ func newLock(s *settings, store lockfx.Store, logger *zap.Logger) (*Lock, error)
 		logger = s.logger
 	}
 	l := &Lock{
-		settings: s, store: store, logger: logger, line: waiting.NewLine(),
+		settings: s, store: store, logger: logger, line: waiting.NewLine(), stopping: new(stopping), // until it joins an application
 		teardownOver: fmt.Errorf("%w: the teardown timeout of %v is over", lockfx.ErrTimeout, s.teardownTimeout),
 	}
 	if l.store == nil {
@@ -76,7 +81,9 @@ func (l *Lock) hook() fx.Hook {
 		OnStart: func(context.Context) error {
 			l.restarting.Lock()
 			defer l.restarting.Unlock()
+			l.stopping.restart()
 			if m := l.machine.Load(); m.Disposed() {
+				l.earlier = append(l.stillRunning(), m)
 				return l.renew(m.Last())
 			}
 			return nil
@@ -85,18 +92,33 @@ func (l *Lock) hook() fx.Hook {
 	}
 }
 
-// stop disposes of the lock and then closes its own store, unless something is
-// still under way that needs it for the release.
+// stop disposes of the lock and then closes its own store, unless something is still under
+// way that needs it for the release: of this start, or of an earlier one.
 func (l *Lock) stop(ctx context.Context) error {
+	ctx = l.stopBegins(ctx)
 	err := l.Dispose(ctx)
 	closer, ok := l.store.(lockfx.Closer)
-	if !ok || !l.settings.store.owned() || l.State() != lockfx.Released {
+	if !ok || !l.settings.store.owned() || l.inUse() {
 		return err
 	}
 	if closing := closer.Close(ctx); closing != nil {
 		err = join(err, fmt.Errorf("close the store of %q: %w", l.Key(), closing))
 	}
 	return err
+}
+
+// inUse reports whether a run of any start is still under way.
+func (l *Lock) inUse() bool {
+	l.restarting.Lock()
+	defer l.restarting.Unlock()
+	l.earlier = l.stillRunning()
+	return l.State() != lockfx.Released || len(l.earlier) > 0
+}
+
+// stillRunning returns the machines of earlier starts that something runs on. l.restarting
+// is held.
+func (l *Lock) stillRunning() []*lifecycle.Machine {
+	return slices.DeleteFunc(l.earlier, func(m *lifecycle.Machine) bool { return m.State() == lockfx.Released })
 }
 
 // Key returns the key in the store.

@@ -38,6 +38,7 @@ func Module(name string, opts ...Option) fx.Option {
 	tag := nameTag([]string{name})
 	provided := []any{
 		oneOfThatName(site, name),
+		provideStopping(name, site),
 		annotated.Located(s.provideLock(), site, fx.ResultTags(tag)),
 	}
 	if !s.named {
@@ -71,6 +72,8 @@ func (s *settings) provideLock() any {
 	}
 	loggerField := p.add(loggerType, `optional:"true"`)
 	namespaceField := p.add(reflect.TypeFor[namespace](), `optional:"true"`)
+	stoppingField := p.add(stoppingType, stoppingTag(s.name))
+	allField := p.add(reflect.SliceOf(stoppingType), stoppingGroup)
 	lifecycleField := p.add(reflect.TypeFor[fx.Lifecycle](), "")
 	sharedField := len(p.fields)
 	for _, k := range s.shared {
@@ -104,6 +107,7 @@ func (s *settings) provideLock() any {
 		for i, k := range s.shared {
 			l.shared[k] = in.Field(sharedField + i)
 		}
+		in.Field(stoppingField).Interface().(*stopping).join(l, in.Field(allField).Interface().([]*stopping))
 		in.Field(lifecycleField).Interface().(fx.Lifecycle).Append(l.hook())
 		return reflect.ValueOf(l), nil
 	})

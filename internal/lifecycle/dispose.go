@@ -38,6 +38,22 @@ func (m *Machine) Dispose(ctx context.Context) error {
 	}
 }
 
+// BeginDispose does what Dispose does first, and waits for nothing: from now on
+// acquisitions are refused, and what is under way is cancelled.
+func (m *Machine) BeginDispose() { m.beginDispose() }
+
+// Abandon gives up on what is under way after BeginDispose, whoever waits for it or not: a
+// body that still runs is not renewed any more, and a lease without a run is released. It
+// waits for nothing.
+func (m *Machine) Abandon(ctx context.Context) {
+	if err := m.abandon(ctx); err != nil {
+		return // Dispose says so
+	}
+	if h := m.cur.Load(); h != nil {
+		go func() { _, _ = m.release(context.WithoutCancel(ctx), h) }()
+	}
+}
+
 // beginDispose cancels what is under way and returns a channel that closes when
 // it has ended, or else the hold that is left to release.
 func (m *Machine) beginDispose() (*Hold, <-chan struct{}) {
