@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,4 +72,82 @@ func TestABodyHasNoDeadlineOfItsLease(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Every call that hangs ends with the call timeout, also the one that gives a lease back,
+// whose own limit is longer.
+func TestCallTimeout_BoundsEveryCall(t *testing.T) {
+	const timeout = time.Second
+	held := func(t *testing.T, r *rig) { r.acquire(t) }
+	for name, tt := range map[string]struct {
+		before func(t *testing.T, r *rig)
+		call   func(r *rig) error
+	}{
+		"acquire": {func(_ *testing.T, r *rig) {
+			r.store.acquires(func(ctx context.Context, _ lockfx.Token) (lockfx.Grant, error) {
+				<-ctx.Done()
+				return lockfx.Grant{}, ctx.Err()
+			})
+		}, func(r *rig) error { _, err := r.Acquire(background); return err }},
+		"renew":   {held, func(r *rig) error { _, err := r.Tick(background); return err }},
+		"release": {held, func(r *rig) error { _, err := r.Release(background); return err }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				tt.before(t, r)
+				r.store.renews(never)
+				r.store.releases(never)
+				began := time.Now()
+				err := tt.call(r)
+				if took := time.Since(began); took != timeout || !errors.Is(err, lockfx.ErrStore) || !errors.Is(err, lockfx.ErrTimeout) {
+					t.Errorf("after %v: %v", took, err)
+				}
+				r.dispose(t)
+			}, func(c *lifecycle.Config) { c.CallTimeout = timeout })
+		})
+	}
+}
+
+// An answer that comes too late is no grant. Whoever hears of it hears whose end it missed:
+// that of the lease, which the store had all of, or that of the longest hold.
+func TestAcquire_SaysWhyALateAnswerIsNoGrant(t *testing.T) {
+	const short = time.Second
+	for ends, terms := range map[lockfx.Reason]lifecycle.Terms{lockfx.ReasonExpired: {}, lockfx.ReasonMaxHold: {MaxHold: short}} {
+		limit, blamed := trusted, lockfx.ErrStore
+		if terms.MaxHold > 0 {
+			limit, blamed = short, lockfx.ErrTimeout
+		}
+		for name, late := range map[string]func(r *rig, ctx context.Context) error{
+			"it ends with its context": func(_ *rig, ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+			"it heeds no context":      func(*rig, context.Context) error { time.Sleep(limit + time.Second); return nil },
+			"the process stood still":  func(r *rig, _ context.Context) error { r.clock.leap(limit, limit); return nil },
+		} {
+			t.Run(name+", "+ends.String(), func(t *testing.T) {
+				inBubble(t, func(t *testing.T, r *rig) {
+					granted := false
+					r.store.acquires(func(ctx context.Context, next lockfx.Token) (lockfx.Grant, error) {
+						err := late(r, ctx)
+						granted = err == nil
+						return lockfx.Grant{OK: granted, Token: next}, err
+					})
+					err := r.RunOn(background, terms, func(context.Context, *lifecycle.Hold) error {
+						t.Error("the body ran")
+						return nil
+					})
+					for _, what := range []error{lockfx.ErrStore, lockfx.ErrTimeout} {
+						if errors.Is(err, what) != (what == blamed) { //nolint:errorlint // one of these two
+							t.Errorf("Run = %v", err)
+						}
+					}
+					r.wantEvents(t, "failed")
+					if e := r.seen.all()[0]; e.Reason != ends || !errors.Is(e.Err, blamed) {
+						t.Errorf("event %v", e)
+					}
+					if back := r.store.calls("release") != nil; back != granted {
+						t.Errorf("granted: %v, and given back: %v", granted, back)
+					}
+				})
+			})
+		}
+	}
 }
