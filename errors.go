@@ -44,14 +44,21 @@ type LostError struct {
 	Err error
 	// SilentSince is when the store last confirmed the lease, if Err is set.
 	SilentSince time.Time
+	// At is when the loss was noticed.
+	At time.Time
 }
 
 func (e *LostError) Error() string {
 	msg := "hold " + strconv.Quote(e.Key) + ": lease lost: " + e.Reason.String() + " (token " + e.Token.String() + ")"
 	if e.Err != nil {
-		msg += ": not confirmed since " + e.SilentSince.Format(time.RFC3339Nano) + ": " + e.Err.Error()
+		msg += silence(e.SilentSince, e.At) + ": " + e.Err.Error()
 	}
 	return msg
+}
+
+// silence says for how long a store has not confirmed a lease.
+func silence(since, now time.Time) string {
+	return ": not confirmed since " + since.Format(time.TimeOnly) + " (" + forPeople(now.Sub(since)) + ")"
 }
 
 // Unwrap returns Err.

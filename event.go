@@ -61,6 +61,9 @@ func (e Event) String() string {
 	if e.Reason != ReasonNone {
 		s += ": " + e.Reason.String()
 	}
+	if !e.SilentSince.IsZero() {
+		s += silence(e.SilentSince, e.At)
+	}
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
 	}

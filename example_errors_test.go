@@ -39,11 +39,17 @@ func verdict(err error) string {
 
 // Every error of a run matches a sentinel, or is the work's own.
 func Example_errors() {
+	confirmed := time.Date(2026, 12, 1, 10, 0, 3, 0, time.UTC)
 	for _, err := range []error{
 		&lockfx.NotAcquiredError{Key: "nightly", HeldBy: "web-2", RetryAfter: 12 * time.Second},
 		&lockfx.NotAcquiredError{Key: "nightly", Self: true},
 		&lockfx.SkippedError{Key: "nightly", Acquired: true},
-		&lockfx.LostError{Key: "nightly", Token: 7, Reason: lockfx.ReasonExpired},
+		&lockfx.LostError{Key: "nightly", Token: 7, Reason: lockfx.ReasonMaxHold},
+		&lockfx.LostError{
+			Key: "nightly", Token: 7, Reason: lockfx.ReasonExpired,
+			Err:         fmt.Errorf("renew %q: %w: no route to host", "nightly", lockfx.ErrStore),
+			SilentSince: confirmed, At: confirmed.Add(7 * time.Second),
+		},
 		&lockfx.ScopeError{Key: "nightly", Op: "build the body's parameters", Err: lockfx.ErrConfig},
 	} {
 		fmt.Println(err)
@@ -56,7 +62,9 @@ func Example_errors() {
 	//     this process is at it already
 	// run "nightly": skipped: the condition said no under the lock
 	//     nothing to do
-	// hold "nightly": lease lost: expired (token 7)
+	// hold "nightly": lease lost: max hold (token 7)
+	//     somebody else may have taken over: look before you write again
+	// hold "nightly": lease lost: expired (token 7): not confirmed since 10:00:03 (7s): renew "nightly": store failed: no route to host
 	//     somebody else may have taken over: look before you write again
 	// run "nightly": build the body's parameters: invalid configuration
 	//     a mistake of ours

@@ -52,7 +52,7 @@ func TestALossEndsTheTerm(t *testing.T) {
 		store.away.Store(true)
 		pass(oneBeat)
 		leads(t, false, c)
-		lost := fmt.Sprintf(`hold "nightly": lease lost: store error (token %v): not confirmed since 2000-01-01T00:00:00Z: `+
+		lost := fmt.Sprintf(`hold "nightly": lease lost: store error (token %v): not confirmed since 00:00:00 (10s): `+
 			`renew "nightly": store failed: no way through`, token)
 		c.journal.expect(t, "standing by", "elected", "lost: "+lost, "term ended: "+lost)
 		wantIs(t, c.Check(t.Context()), lockfx.ErrLost, errAway)

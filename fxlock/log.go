@@ -47,7 +47,7 @@ func logEvents(logger *zap.Logger) func(lockfx.Event) {
 			fields = append(fields, zap.Int("dropped", e.Dropped))
 		}
 		if !e.SilentSince.IsZero() {
-			fields = append(fields, zap.Time("silent_since", e.SilentSince))
+			fields = append(fields, zap.Time("silent_since", e.SilentSince), zap.Duration("silent_for", e.At.Sub(e.SilentSince)))
 		}
 		if e.Err != nil {
 			fields = append(fields, zap.Error(e.Err))

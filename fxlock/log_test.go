@@ -60,7 +60,7 @@ func TestEveryTransitionIsLoggedAndObserved(t *testing.T) {
 				wantIs(t, lock.Run(t.Context(), pause), lockfx.ErrLost)
 			},
 			want: []string{
-				"info acquired fence", "warn lost error fence held_for reason=store error silent_since",
+				"info acquired fence", "warn lost error fence held_for reason=store error silent_for silent_since",
 				"info released fence held_for reason=store error", "info disposed",
 			},
 		},
@@ -78,7 +78,7 @@ func TestEveryTransitionIsLoggedAndObserved(t *testing.T) {
 			},
 			opts: options(fxlock.WithRenewRetry()),
 			want: []string{
-				"info acquired fence", "warn renew failed error fence silent_since",
+				"info acquired fence", "warn renew failed error fence silent_for silent_since",
 				"info released fence held_for reason=released", "info disposed",
 			},
 		},

@@ -140,7 +140,7 @@ func (h *Hold) lose(reason lockfx.Reason, cause error) {
 	m := h.m
 	m.move(h, lockfx.Lost)
 	h.disarm()
-	h.loss = &lockfx.LostError{Key: m.cfg.Key, Token: h.token, Reason: reason, Err: cause}
+	h.loss = &lockfx.LostError{Key: m.cfg.Key, Token: h.token, Reason: reason, Err: cause, At: m.cfg.Clock.Now()}
 	if cause != nil {
 		h.loss.SilentSince = h.confirmed
 	}
