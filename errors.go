@@ -61,11 +61,14 @@ func silence(since, now time.Time) string {
 	return ": not confirmed since " + since.Format(time.TimeOnly) + " (" + forPeople(now.Sub(since)) + ")"
 }
 
-// Unwrap returns Err.
-func (e *LostError) Unwrap() error { return e.Err }
+// Is reports whether target is [ErrLost], or matches Err. It never is [ErrTimeout], by
+// which callers know a wait that was in vain: here the work had begun.
+func (e *LostError) Is(target error) bool {
+	return target == ErrLost || target != ErrTimeout && errors.Is(e.Err, target)
+}
 
-// Is reports whether target is [ErrLost].
-func (e *LostError) Is(target error) bool { return target == ErrLost }
+// As finds target in Err.
+func (e *LostError) As(target any) bool { return errors.As(e.Err, target) }
 
 // NotAcquiredError says who was in the way. It matches [ErrNotAcquired] and, when
 // Self is true, [ErrNotIdle].

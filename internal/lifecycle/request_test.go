@@ -82,15 +82,16 @@ func TestCallTimeout_BoundsEveryCall(t *testing.T) {
 	for name, tt := range map[string]struct {
 		before func(t *testing.T, r *rig)
 		call   func(r *rig) error
+		want   error
 	}{
 		"acquire": {func(_ *testing.T, r *rig) {
 			r.store.acquires(func(ctx context.Context, _ lockfx.Token) (lockfx.Grant, error) {
 				<-ctx.Done()
 				return lockfx.Grant{}, ctx.Err()
 			})
-		}, func(r *rig) error { _, err := r.Acquire(background); return err }},
-		"renew":   {held, func(r *rig) error { _, err := r.Tick(background); return err }},
-		"release": {held, func(r *rig) error { _, err := r.Release(background); return err }},
+		}, func(r *rig) error { _, err := r.Acquire(background); return err }, lockfx.ErrTimeout},
+		"renew":   {held, func(r *rig) error { _, err := r.Tick(background); return err }, lockfx.ErrLost},
+		"release": {held, func(r *rig) error { _, err := r.Release(background); return err }, lockfx.ErrTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r *rig) {
@@ -99,7 +100,7 @@ func TestCallTimeout_BoundsEveryCall(t *testing.T) {
 				r.store.releases(never)
 				began := time.Now()
 				err := tt.call(r)
-				if took := time.Since(began); took != timeout || !errors.Is(err, lockfx.ErrStore) || !errors.Is(err, lockfx.ErrTimeout) {
+				if took := time.Since(began); took != timeout || !errors.Is(err, lockfx.ErrStore) || !errors.Is(err, tt.want) {
 					t.Errorf("after %v: %v", took, err)
 				}
 				r.dispose(t)

@@ -65,6 +65,9 @@ func TestLoss_SaysWhatTheStoreSaidLast(t *testing.T) {
 					if !errors.As(err, &lost) || lost.Reason != tt.reason || errors.Is(err, lockfx.ErrStore) != blamed {
 						t.Fatalf("%s: %v", where, err)
 					}
+					if errors.Is(err, lockfx.ErrTimeout) {
+						t.Errorf("%s: a loss looks like a wait that is over: %v", where, err)
+					}
 					if blamed && (!strings.Contains(err.Error(), tt.says) || !lost.SilentSince.Equal(confirmed)) {
 						t.Errorf("%s: silent since %v, want %v: %v", where, lost.SilentSince.Sub(began), confirmed.Sub(began), err)
 					}
