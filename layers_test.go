@@ -60,6 +60,7 @@ var rule = []room{
 	{dir: "fxlock/internal/mapdecode", modules: []string{mapstruct, levenshtein}},
 	{dir: "fxlock/internal/campaign", rooms: []string{".", "internal/waiting"}},
 	{dir: "fxlock/internal/notify"},
+	{dir: "fxlock/internal/graph", modules: []string{uberFx}},
 	{
 		dir:     "fxlock/internal/...",
 		rooms:   []string{".", "internal/lifecycle", "internal/memstore", "internal/runscope", "fxlock/internal/..."},

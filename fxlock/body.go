@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/fx"
 
-	"github.com/lockfx/lockfx/fxlock/internal/annotated"
+	"github.com/lockfx/lockfx/fxlock/internal/graph"
 	"github.com/lockfx/lockfx/internal/runscope"
 )
 
@@ -36,7 +36,7 @@ import (
 // call.
 func Body[F any](fn any, opts ...RunOption) Option {
 	run, err := newRunSettings(opts)
-	b := &body{f: reflect.TypeFor[F](), fn: reflect.ValueOf(fn), run: run, pc: callSite(), purpose: asF{}}
+	b := &body{f: reflect.TypeFor[F](), fn: reflect.ValueOf(fn), run: run, pc: graph.CallSite(), purpose: asF{}}
 	b.title, b.results = b.f.PkgPath()+"."+b.f.Name(), fmt.Sprintf("what %v returns", b.f)
 	b.text = bodyText(fmt.Sprintf("Body[%v]", b.f), fn, opts)
 	return b.option(err)
@@ -55,7 +55,16 @@ func (b *body) option(err error) Option {
 }
 
 func bodyText[O fmt.Stringer](name string, fn any, opts []O) string {
-	return "fxlock." + name + "(" + strings.Join(append([]string{funcText(fn)}, texts(opts)...), ", ") + ")"
+	return "fxlock." + name + "(" + strings.Join(append([]string{graph.FuncText(fn)}, texts(opts)...), ", ") + ")"
+}
+
+// texts prints options, also those that are nil.
+func texts[O fmt.Stringer](opts []O) []string {
+	t := make([]string, len(opts))
+	for i, o := range opts {
+		t[i] = fmt.Sprint(o)
+	}
+	return t
 }
 
 // purpose is what a body is for: it puts something into the graph that runs it.
@@ -71,7 +80,7 @@ type purpose interface {
 type asF struct{}
 
 func (asF) provide(b *body, s *settings) []any {
-	return []any{annotated.Located(b.fromBound(s, b.f, func(bound *boundBody, _ fx.Lifecycle) reflect.Value {
+	return []any{graph.Located(b.fromBound(s, b.f, func(bound *boundBody, _ fx.Lifecycle) reflect.Value {
 		return reflect.MakeFunc(b.f, func(args []reflect.Value) []reflect.Value { return bound.call(args, b.run) })
 	}), b.pc)}
 }
@@ -112,14 +121,14 @@ func returningError(fn reflect.Value) reflect.Value {
 	for i := range in {
 		in[i] = fn.Type().In(i)
 	}
-	t := reflect.FuncOf(in, []reflect.Type{errorType}, fn.Type().IsVariadic())
+	t := reflect.FuncOf(in, []reflect.Type{graph.ErrorType}, fn.Type().IsVariadic())
 	return reflect.MakeFunc(t, func(args []reflect.Value) []reflect.Value {
 		if t.IsVariadic() {
 			fn.CallSlice(args)
 		} else {
 			fn.Call(args)
 		}
-		return []reflect.Value{reflect.Zero(errorType)}
+		return []reflect.Value{reflect.Zero(graph.ErrorType)}
 	})
 }
 
@@ -169,7 +178,7 @@ func (b *body) check() error {
 	if b.f.IsVariadic() {
 		fault("%v must not be variadic: take a slice", b.f)
 	}
-	if n := b.f.NumOut(); n == 0 || b.f.Out(n-1) != errorType {
+	if n := b.f.NumOut(); n == 0 || b.f.Out(n-1) != graph.ErrorType {
 		fault("%v must return an error last", b.f)
 	}
 	seen := map[reflect.Type]bool{}

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
 	"github.com/lockfx/lockfx"
-	"github.com/lockfx/lockfx/fxlock/internal/annotated"
 	"github.com/lockfx/lockfx/fxlock/internal/drain"
+	"github.com/lockfx/lockfx/fxlock/internal/graph"
 	"github.com/lockfx/lockfx/internal/lifecycle"
 )
 
@@ -28,8 +29,8 @@ type boundBody struct {
 }
 
 func (b *body) boundTag(lock string) string {
-	return nameTag([]string{fmt.Sprintf("lock %s, %s; if a type is missing: fx.Provide it, or add its constructor to fxlock.PerRun",
-		lock, b.title)})
+	return graph.NameTag(fmt.Sprintf("lock %s, %s; if a type is missing: fx.Provide it, or add its constructor to fxlock.PerRun",
+		lock, b.title))
 }
 
 // provide returns the constructors that put the body, and what it is for, into the
@@ -37,19 +38,20 @@ func (b *body) boundTag(lock string) string {
 func (b *body) provide(s *settings) []any {
 	var provided []any
 	if t, tag := b.purpose.gives(b, s); tag == "" {
-		provided = append(provided, oneOfThatType(b, t))
+		option, _, _ := strings.Cut(b.text, "[")
+		provided = append(provided, graph.OneOfType(b.pc, t, option))
 	}
-	provided = append(provided, annotated.Located(b.bind(s), b.pc, fx.ResultTags(b.boundTag(s.name))))
+	provided = append(provided, graph.Located(b.bind(s), b.pc, fx.ResultTags(b.boundTag(s.name))))
 	return append(provided, b.purpose.provide(b, s)...)
 }
 
 // fromBound returns a constructor of a value of type out that takes the bound body
 // and the application's lifecycle.
 func (b *body) fromBound(s *settings, out reflect.Type, f func(*boundBody, fx.Lifecycle) reflect.Value) any {
-	var p paramObject
-	boundField := p.add(reflect.TypeFor[*boundBody](), b.boundTag(s.name))
-	lifecycleField := p.add(reflect.TypeFor[fx.Lifecycle](), "")
-	return makeFunc([]reflect.Type{p.structType()}, out, func(args []reflect.Value) (reflect.Value, error) {
+	var p graph.Params
+	boundField := p.Add(reflect.TypeFor[*boundBody](), b.boundTag(s.name))
+	lifecycleField := p.Add(reflect.TypeFor[fx.Lifecycle](), "")
+	return graph.Constructor([]reflect.Type{p.Type()}, out, func(args []reflect.Value) (reflect.Value, error) {
 		bound := args[0].Field(boundField).Interface().(*boundBody)
 		return f(bound, args[0].Field(lifecycleField).Interface().(fx.Lifecycle)), nil
 	})
@@ -60,21 +62,21 @@ func (b *body) fromBound(s *settings, out reflect.Type, f func(*boundBody, fx.Li
 // need in further ones, so that all of that is built before the hook is appended:
 // fx then stops the body first.
 func (b *body) bind(s *settings) any {
-	var p paramObject
-	lockField := p.add(reflect.TypeFor[*Lock](), nameTag([]string{s.name}))
-	lifecycleField := p.add(reflect.TypeFor[fx.Lifecycle](), "")
+	var p graph.Params
+	lockField := p.Add(reflect.TypeFor[*Lock](), graph.NameTag(s.name))
+	lifecycleField := p.Add(reflect.TypeFor[fx.Lifecycle](), "")
 	for _, marker := range b.run.after {
-		p.add(marker, "") // its hook comes before those of the body, then
+		p.Add(marker, "") // its hook comes before those of the body, then
 	}
 	loggerField := 0
 	if wanted := b.blueprint.logger; wanted != nil && s.logger == nil {
-		loggerField = p.add(loggerType, `optional:"`+strconv.FormatBool(wanted.Optional)+`"`)
+		loggerField = p.Add(loggerType, `optional:"`+strconv.FormatBool(wanted.Optional)+`"`)
 	}
-	in := []reflect.Type{p.structType(), b.blueprint.In()}
+	in := []reflect.Type{p.Type(), b.blueprint.In()}
 	if b.condition != nil {
 		in = append(in, b.condition.In())
 	}
-	return makeFunc(in, reflect.TypeFor[*boundBody](), func(args []reflect.Value) (reflect.Value, error) {
+	return graph.Constructor(in, reflect.TypeFor[*boundBody](), func(args []reflect.Value) (reflect.Value, error) {
 		bound := &boundBody{
 			body: b,
 			lock: args[0].Field(lockField).Interface().(*Lock),
@@ -150,9 +152,8 @@ func (b *boundBody) callPlain(ctx context.Context, follow *follow) error {
 
 // force returns a function for fx.Invoke that takes what the body is for.
 func (b *body) force(s *settings) any {
-	var p paramObject
+	var p graph.Params
 	t, tag := b.purpose.gives(b, s)
-	p.add(t, tag)
-	invoke := reflect.MakeFunc(reflect.FuncOf([]reflect.Type{p.structType()}, nil, false), func([]reflect.Value) []reflect.Value { return nil })
-	return annotated.Located(invoke.Interface(), b.pc)
+	p.Add(t, tag)
+	return graph.Located(p.Consumer(func(reflect.Value) {}), b.pc)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock/internal/graph"
 	"github.com/lockfx/lockfx/internal/runscope"
 )
 
@@ -23,7 +24,7 @@ import (
 //
 // An error or a panic of fn ends the run, and the lock is given back.
 func If(fn any) LockOrRunOption {
-	c := &condition{text: "fxlock.If(" + funcText(fn) + ")", fn: reflect.ValueOf(fn)}
+	c := &condition{text: "fxlock.If(" + graph.FuncText(fn) + ")", fn: reflect.ValueOf(fn)}
 	return bothOption(c.text, func(r *runSettings) {
 		if err := c.check(); err != nil {
 			r.faults = append(r.faults, faultOf(c.text, err))
@@ -47,7 +48,7 @@ func (c *condition) check() error {
 		return errors.New("must be a function")
 	}
 	t := c.fn.Type()
-	if n := t.NumOut(); n == 0 || n > 2 || t.Out(0).Kind() != reflect.Bool || n == 2 && t.Out(1) != errorType {
+	if n := t.NumOut(); n == 0 || n > 2 || t.Out(0).Kind() != reflect.Bool || n == 2 && t.Out(1) != graph.ErrorType {
 		return fmt.Errorf("%v must return a bool, or a bool and an error", t)
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/lockfx/lockfx/fxlock/internal/graph"
 )
 
 // Gate stands in front of the store: a run passes it before it asks, and only the
@@ -26,11 +28,11 @@ type Gate interface {
 // WithGate puts a gate in front of the store. There is none by default.
 func WithGate(gate Gate) LockOrRunOption {
 	text := fmt.Sprintf("fxlock.WithGate(%T)", gate)
-	if s, ok := gate.(fmt.Stringer); ok && !isNil(gate) {
+	if s, ok := gate.(fmt.Stringer); ok && !graph.IsNil(gate) {
 		text = "fxlock.WithGate(" + s.String() + ")"
 	}
 	return bothOption(text, func(r *runSettings) {
-		if isNil(gate) {
+		if graph.IsNil(gate) {
 			r.fault(text, "must not be nil")
 			return
 		}

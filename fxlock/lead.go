@@ -10,7 +10,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/lockfx/lockfx"
-	"github.com/lockfx/lockfx/fxlock/internal/annotated"
+	"github.com/lockfx/lockfx/fxlock/internal/graph"
 	"github.com/lockfx/lockfx/internal/waiting"
 )
 
@@ -58,7 +58,7 @@ func Lead(fn any, opts ...LeadOption) Option {
 		}
 		o.applyLead(&lead)
 	}
-	b := plainBody[leadTerm]("Lead", fn, runSettings{after: lead.after}, callSite())
+	b := plainBody[leadTerm]("Lead", fn, runSettings{after: lead.after}, graph.CallSite())
 	b.run.wait.set(waiting.Forever)
 	b.text = bodyText("Lead", fn, opts)
 	b.purpose = asLeader{lead}
@@ -127,15 +127,15 @@ func (p asLeader) provide(b *body, s *settings) []any {
 		return reflect.ValueOf(l)
 	})
 	_, tag := p.gives(b, s)
-	provided := []any{orderRule(b, s, p.leadSettings), annotated.Located(made, b.pc, fx.ResultTags(tag))}
+	provided := []any{orderRule(b, s, p.leadSettings), graph.Located(made, b.pc, fx.ResultTags(tag))}
 	if !s.named {
-		provided = append(provided, annotated.Located(passOn(reflect.TypeFor[*Leadership](), tag), b.pc))
+		provided = append(provided, graph.Located(graph.PassOn(reflect.TypeFor[*Leadership](), tag), b.pc))
 	}
 	return provided
 }
 
 func (asLeader) gives(_ *body, s *settings) (reflect.Type, string) {
-	return reflect.TypeFor[*Leadership](), nameTag([]string{s.name})
+	return reflect.TypeFor[*Leadership](), graph.NameTag(s.name)
 }
 
 func (asLeader) forced() bool { return true }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock/internal/campaign"
+	"github.com/lockfx/lockfx/fxlock/internal/graph"
 )
 
 // LeadershipChange is what happened to a [Leadership].
@@ -67,7 +68,7 @@ type LeadershipEvent struct {
 func (l *Leadership) Subscribe(f func(LeadershipEvent)) (stop func()) {
 	var pcs [1]uintptr
 	runtime.Callers(2, pcs[:])
-	return l.hub.Subscribe("the subscriber of "+place(pcs[0]-1), func(e LeadershipEvent, missed int) {
+	return l.hub.Subscribe("the subscriber of "+graph.Place(pcs[0]-1), func(e LeadershipEvent, missed int) {
 		e.Missed = missed
 		f(e)
 	})

@@ -2,15 +2,13 @@ package fxlock
 
 import (
 	"fmt"
-	"path"
 	"reflect"
-	"runtime"
 
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
 	"github.com/lockfx/lockfx"
-	"github.com/lockfx/lockfx/fxlock/internal/annotated"
+	"github.com/lockfx/lockfx/fxlock/internal/graph"
 	"github.com/lockfx/lockfx/internal/runscope"
 )
 
@@ -26,23 +24,23 @@ import (
 // stopped; see [Lock.Dispose]. Nothing is acquired while the application is built.
 // Faults of the options are errors of fx.New, all at once.
 func Module(name string, opts ...Option) fx.Option {
-	site := callSite()
+	site := graph.CallSite()
 	s := &settings{name: name, module: true, key: name}
 	if name == "" {
 		s.fault(call("Module", name), "the name must not be empty")
 	}
 	s, err := newSettings(s, opts)
 	if err != nil {
-		return fx.Error(at(s.moduleText()+" ("+place(site)+")", err))
+		return fx.Error(at(s.moduleText()+" ("+graph.Place(site)+")", err))
 	}
-	tag := nameTag([]string{name})
+	tag := graph.NameTag(name)
 	provided := []any{
-		oneOfThatName(site, name),
+		graph.OneOfName(site, name),
 		provideStopping(name, site),
-		annotated.Located(s.provideLock(), site, fx.ResultTags(tag)),
+		graph.Located(s.provideLock(), site, fx.ResultTags(tag)),
 	}
 	if !s.named {
-		provided = append(provided, oneUnnamed(site), annotated.Located(passOn(reflect.TypeFor[*Lock](), tag), site))
+		provided = append(provided, graph.OneUnnamed(site), graph.Located(graph.PassOn(reflect.TypeFor[*Lock](), tag), site))
 	}
 	if s.store.inGraph() {
 		provided = append(provided, s.store.provide(name, site))
@@ -65,25 +63,25 @@ func Module(name string, opts ...Option) fx.Option {
 // provideLock returns the constructor of the lock. It takes the store, the logger
 // and what is shared.
 func (s *settings) provideLock() any {
-	var p paramObject
+	var p graph.Params
 	storeField := 0
 	if s.store.inGraph() {
-		storeField = p.add(storeType, s.store.tag(s.name))
+		storeField = p.Add(storeType, s.store.tag(s.name))
 	}
-	loggerField := p.add(loggerType, `optional:"true"`)
-	namespaceField := p.add(reflect.TypeFor[namespace](), `optional:"true"`)
-	stoppingField := p.add(stoppingType, stoppingTag(s.name))
-	allField := p.add(reflect.SliceOf(stoppingType), stoppingGroup)
-	lifecycleField := p.add(reflect.TypeFor[fx.Lifecycle](), "")
-	sharedField := len(p.fields)
-	for _, k := range s.shared {
+	loggerField := p.Add(loggerType, `optional:"true"`)
+	namespaceField := p.Add(reflect.TypeFor[namespace](), `optional:"true"`)
+	stoppingField := p.Add(stoppingType, stoppingTag(s.name))
+	allField := p.Add(reflect.SliceOf(stoppingType), stoppingGroup)
+	lifecycleField := p.Add(reflect.TypeFor[fx.Lifecycle](), "")
+	sharedFields := make([]int, len(s.shared))
+	for i, k := range s.shared {
 		if k.Group != "" {
-			p.add(reflect.SliceOf(k.Type), fmt.Sprintf("group:%q", k.Group))
+			sharedFields[i] = p.Add(reflect.SliceOf(k.Type), fmt.Sprintf("group:%q", k.Group))
 		} else {
-			p.add(k.Type, nameTag([]string{k.Name}))
+			sharedFields[i] = p.Add(k.Type, graph.NameTag(k.Name))
 		}
 	}
-	return makeFunc([]reflect.Type{p.structType()}, reflect.TypeFor[*Lock](), func(args []reflect.Value) (reflect.Value, error) {
+	return graph.Constructor([]reflect.Type{p.Type()}, reflect.TypeFor[*Lock](), func(args []reflect.Value) (reflect.Value, error) {
 		in := args[0]
 		var store lockfx.Store
 		if s.store != nil {
@@ -91,7 +89,7 @@ func (s *settings) provideLock() any {
 		}
 		if storeField != 0 {
 			store, _ = in.Field(storeField).Interface().(lockfx.Store)
-			if isNil(store) {
+			if graph.IsNil(store) {
 				return reflect.Value{}, fmt.Errorf("%s: %w: %s: the store must not be nil", s.moduleText(), lockfx.ErrConfig, s.store.text)
 			}
 		}
@@ -105,20 +103,10 @@ func (s *settings) provideLock() any {
 		}
 		l.shared = make(map[runscope.Key]reflect.Value, len(s.shared))
 		for i, k := range s.shared {
-			l.shared[k] = in.Field(sharedField + i)
+			l.shared[k] = in.Field(sharedFields[i])
 		}
 		in.Field(stoppingField).Interface().(*stopping).join(l, in.Field(allField).Interface().([]*stopping))
 		in.Field(lifecycleField).Interface().(fx.Lifecycle).Append(l.hook())
 		return reflect.ValueOf(l), nil
 	})
-}
-
-// place prints a place in the source for people: base name and line.
-func place(pc uintptr) string {
-	f := runtime.FuncForPC(pc)
-	if f == nil {
-		return "unknown place"
-	}
-	file, line := f.FileLine(pc)
-	return fmt.Sprintf("%s:%d", path.Base(file), line)
 }

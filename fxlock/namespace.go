@@ -6,7 +6,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/lockfx/lockfx"
-	"github.com/lockfx/lockfx/fxlock/internal/annotated"
+	"github.com/lockfx/lockfx/fxlock/internal/graph"
 )
 
 // Namespace puts name and a slash before the keys of an application's locks, so that two
@@ -15,13 +15,13 @@ import (
 // applications share a lock. A name that makes a key which [lockfx.CheckKey] refuses is an
 // error of fx.New. The locks of [New] have no namespace.
 func Namespace(name string) fx.Option {
-	site := callSite()
+	site := graph.CallSite()
 	if err := lockfx.CheckKey(name); err != nil {
-		return fx.Error(fmt.Errorf("%s (%s): %w", call("Namespace", name), place(site), err))
+		return fx.Error(fmt.Errorf("%s (%s): %w", call("Namespace", name), graph.Place(site), err))
 	}
 	return fx.Provide(
-		provideRule(site, "a fxlock.Namespace, of which an application can have one"),
-		annotated.Located(func() namespace { return namespace(name) }, site),
+		graph.OneNamespace(site),
+		graph.Located(func() namespace { return namespace(name) }, site),
 	)
 }
 

@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
 	"github.com/lockfx/lockfx"
-	"github.com/lockfx/lockfx/fxlock/internal/annotated"
+	"github.com/lockfx/lockfx/fxlock/internal/graph"
 	"github.com/lockfx/lockfx/internal/lifecycle"
 )
 
@@ -58,7 +57,7 @@ func OnStart[M any](fn any, opts ...RunOption) Option {
 	run.skipOn.set(skip)
 	marker := reflect.TypeFor[M]()
 	title := fmt.Sprintf("OnStart[%v]", marker)
-	b := plainBody[onStartOf[M]](title, fn, run, callSite())
+	b := plainBody[onStartOf[M]](title, fn, run, graph.CallSite())
 	b.purpose = asOnStart{marker}
 	b.text = bodyText(title, fn, opts)
 	return b.option(errors.Join(err, checkMarker(marker)))
@@ -71,7 +70,7 @@ type onStartOf[M any] func(context.Context) error
 type asOnStart struct{ marker reflect.Type }
 
 func (p asOnStart) provide(b *body, s *settings) []any {
-	return []any{annotated.Located(b.fromBound(s, p.marker, func(bound *boundBody, lc fx.Lifecycle) reflect.Value {
+	return []any{graph.Located(b.fromBound(s, p.marker, func(bound *boundBody, lc fx.Lifecycle) reflect.Value {
 		lc.Append(fx.StartHook(func(ctx context.Context) error {
 			ctx, cancel := bound.withinStart(ctx)
 			defer cancel()
@@ -202,18 +201,5 @@ func orderRule(b *body, s *settings, lead leadSettings) any {
 	for _, leaf := range leaves {
 		said = append(said, leaf.Type)
 	}
-	var names []string
-	for _, t := range said {
-		if isMarker(t) {
-			names = append(names, typeName(t))
-		}
-	}
-	return provideRule(b.pc, leadRule(s.name, strings.Join(names, " ")))
+	return graph.OneLead(b.pc, s.name, slices.DeleteFunc(said, func(t reflect.Type) bool { return !isMarker(t) }))
 }
-
-func leadRule(lock, said string) string {
-	return fmt.Sprintf("the fxlock.Lead of the lock %s, of which there can be one; it says whether it begins after these jobs: %s; and no other", lock, said)
-}
-
-// typeName names a type so that two of them are told apart.
-func typeName(t reflect.Type) string { return t.PkgPath() + "." + t.Name() }

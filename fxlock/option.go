@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock/internal/graph"
 	"github.com/lockfx/lockfx/internal/lifecycle"
 )
 
@@ -155,7 +156,7 @@ func WithRenewRetry() Option {
 func WithClock(clock lockfx.Clock) Option {
 	text := "fxlock.WithClock(" + orNil(clock, fmt.Sprintf("%T", clock)) + ")"
 	return option{text, func(s *settings) {
-		if isNil(clock) {
+		if graph.IsNil(clock) {
 			s.fault(text, "must not be nil")
 			return
 		}
@@ -253,7 +254,7 @@ func Private() Option {
 
 // orNil prints what can't be printed as it is written.
 func orNil(v any, kind string) string {
-	if isNil(v) {
+	if graph.IsNil(v) {
 		return "nil"
 	}
 	return kind

@@ -5,7 +5,7 @@ import (
 
 	"go.uber.org/fx"
 
-	"github.com/lockfx/lockfx/fxlock/internal/annotated"
+	"github.com/lockfx/lockfx/fxlock/internal/graph"
 	"github.com/lockfx/lockfx/internal/runscope"
 )
 
@@ -20,14 +20,14 @@ import (
 func PerRun(ctors ...any) Option {
 	names := make([]string, len(ctors))
 	for i, c := range ctors {
-		names[i] = ctorText(c)
+		names[i] = graph.CtorText(c)
 	}
 	text := "fxlock.PerRun(" + strings.Join(names, ", ") + ")"
 	return option{text, func(s *settings) {
 		for i, c := range ctors {
 			ctor := perRunCtor(c)
 			ctor.Label = names[i]
-			if err := annotated.Fault(c); err != nil {
+			if err := graph.Fault(c); err != nil {
 				s.faultErr(text, err)
 				continue
 			}
@@ -41,17 +41,6 @@ func perRunCtor(c any) runscope.Ctor {
 	if a, ok := c.(fx.Annotated); ok {
 		ctor.Name, ctor.Group, c = a.Name, a.Group, a.Target
 	}
-	ctor.Build = func() (any, error) { return annotated.Build(c) }
+	ctor.Build = func() (any, error) { return graph.Build(c) }
 	return ctor
-}
-
-// ctorText names a constructor for people.
-func ctorText(c any) string {
-	if a, ok := c.(fx.Annotated); ok {
-		return funcText(a.Target)
-	}
-	if annotated.Is(c) {
-		return funcText(annotated.Target(c))
-	}
-	return funcText(c)
 }

@@ -7,7 +7,7 @@ import (
 	"reflect"
 
 	"github.com/lockfx/lockfx"
-	"github.com/lockfx/lockfx/fxlock/internal/annotated"
+	"github.com/lockfx/lockfx/fxlock/internal/graph"
 	"github.com/lockfx/lockfx/internal/lifecycle"
 )
 
@@ -121,7 +121,7 @@ var errNilBody = fmt.Errorf("%w: must be a function, and is nil", lockfx.ErrConf
 // A body is called with what its parameters say, so its type must say all.
 var errAnnotated = errors.New("must be a plain function, not what fx.Annotate returns: an fx.In struct tags parameters as well")
 
-func isAnnotated(fn reflect.Value) bool { return fn.IsValid() && annotated.Is(fn.Interface()) }
+func isAnnotated(fn reflect.Value) bool { return fn.IsValid() && graph.IsAnnotated(fn.Interface()) }
 
 // checkBody checks that fn is a function that returns a value for dst, if that is
 // valid, and then nothing or an error.
@@ -136,7 +136,7 @@ func checkBody(fn, dst reflect.Value) error {
 	}
 	t := fn.Type()
 	n := t.NumOut()
-	if n > 0 && t.Out(n-1) == errorType {
+	if n > 0 && t.Out(n-1) == graph.ErrorType {
 		n--
 	}
 	switch {

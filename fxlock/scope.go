@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock/internal/graph"
 	"github.com/lockfx/lockfx/fxlock/internal/hooks"
 	"github.com/lockfx/lockfx/internal/lifecycle"
 	"github.com/lockfx/lockfx/internal/runscope"
@@ -52,15 +53,11 @@ func (s *Scope) Invoke(fn any) error {
 func Get[T any](s *Scope, name ...string) (T, error) {
 	var v T
 	if len(name) > 1 {
-		return v, s.fault("resolve by hand", fmt.Errorf("%w: fxlock.Get takes one name at most, not %s", lockfx.ErrConfig, quoted(name)))
+		return v, s.fault("resolve by hand", fmt.Errorf("%w: fxlock.Get takes one name at most, not %s", lockfx.ErrConfig, graph.Quoted(name)))
 	}
-	var p paramObject
-	field := p.add(reflect.TypeFor[T](), nameTag(name))
-	take := reflect.MakeFunc(reflect.FuncOf([]reflect.Type{p.structType()}, nil, false), func(args []reflect.Value) []reflect.Value {
-		reflect.ValueOf(&v).Elem().Set(args[0].Field(field))
-		return nil
-	})
-	err := s.Invoke(take.Interface())
+	var p graph.Params
+	field := p.Add(reflect.TypeFor[T](), graph.NameTag(name...))
+	err := s.Invoke(p.Consumer(func(in reflect.Value) { reflect.ValueOf(&v).Elem().Set(in.Field(field)) }))
 	return v, err
 }
 

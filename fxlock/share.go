@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock/internal/graph"
 	"github.com/lockfx/lockfx/internal/runscope"
 )
 
@@ -19,7 +20,7 @@ func Share[T any](name ...string) Option {
 	if len(name) > 0 {
 		key.Name = name[0]
 	}
-	text := fmt.Sprintf("fxlock.Share[%v](%s)", key.Type, quoted(name))
+	text := fmt.Sprintf("fxlock.Share[%v](%s)", key.Type, graph.Quoted(name))
 	return option{text, func(s *settings) {
 		s.moduleOnly(text)
 		if len(name) > 1 {

@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/fx"
 
-	"github.com/lockfx/lockfx/fxlock/internal/annotated"
+	"github.com/lockfx/lockfx/fxlock/internal/graph"
 	"github.com/lockfx/lockfx/internal/lifecycle"
 )
 
@@ -58,7 +58,7 @@ type stopping struct {
 // provideStopping returns a constructor of a stopping, which name is for, and a member of
 // the group.
 func provideStopping(name string, site uintptr) any {
-	return annotated.Located(func() (*stopping, *stopping) {
+	return graph.Located(func() (*stopping, *stopping) {
 		s := new(stopping)
 		return s, s
 	}, site, fx.ResultTags(stoppingTag(name), stoppingGroup))
@@ -68,7 +68,7 @@ const stoppingGroup = `group:"fxlock:stopping"`
 
 var stoppingType = reflect.TypeFor[*stopping]()
 
-func stoppingTag(name string) string { return nameTag([]string{"fxlock:stopping:" + name}) }
+func stoppingTag(name string) string { return graph.NameTag("fxlock:stopping:" + name) }
 
 // stops are those of an application.
 type stops []*stopping

@@ -8,7 +8,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/lockfx/lockfx"
-	"github.com/lockfx/lockfx/fxlock/internal/annotated"
+	"github.com/lockfx/lockfx/fxlock/internal/graph"
 )
 
 // storeChoice says where the store comes from. Exactly one of its ways is set.
@@ -34,7 +34,7 @@ func (s *settings) chooseStore(c *storeChoice) {
 func WithStore(store lockfx.Store) Option {
 	text := "fxlock.WithStore(" + orNil(store, storeText(store)) + ")"
 	return option{text, func(s *settings) {
-		if isNil(store) {
+		if graph.IsNil(store) {
 			s.fault(text, "must not be nil")
 		}
 		s.chooseStore(&storeChoice{text: text, value: store})
@@ -55,14 +55,14 @@ func storeText(store lockfx.Store) string {
 // client; a variadic parameter is left out. The store is in nobody else's reach, and if it is a [lockfx.Closer] it
 // is closed after the lock was disposed of. If it can't be built, fx.New fails.
 func StoreFrom(ctor any) Option {
-	text := "fxlock.StoreFrom(" + ctorText(ctor) + ")"
+	text := "fxlock.StoreFrom(" + graph.CtorText(ctor) + ")"
 	return option{text, func(s *settings) {
 		s.moduleOnly(text)
 		fn, err := storeCtor(ctor)
 		if err != nil {
 			s.faultErr(text, err)
 		}
-		s.chooseStore(&storeChoice{text: text, ctor: fn, pc: pcOf(ctor)})
+		s.chooseStore(&storeChoice{text: text, ctor: fn, pc: graph.EntryOf(ctor)})
 	}}
 }
 
@@ -70,24 +70,21 @@ func StoreFrom(ctor any) Option {
 // provides, unnamed or under the given name. If there is none, fx.New fails. The
 // lock does not close it.
 func StoreFromGraph(name ...string) Option {
-	text := "fxlock.StoreFromGraph(" + quoted(name) + ")"
+	text := "fxlock.StoreFromGraph(" + graph.Quoted(name) + ")"
 	return option{text, func(s *settings) {
 		s.moduleOnly(text)
 		if len(name) > 1 {
 			s.fault(text, "takes one name at most")
 		}
-		s.chooseStore(&storeChoice{text: text, graph: nameTag(name)})
+		s.chooseStore(&storeChoice{text: text, graph: graph.NameTag(name...)})
 	}}
 }
 
-var (
-	storeType = reflect.TypeFor[lockfx.Store]()
-	errorType = reflect.TypeFor[error]()
-)
+var storeType = reflect.TypeFor[lockfx.Store]()
 
 // storeCtor makes ctor a func(...) (lockfx.Store, error) with the same parameters.
 func storeCtor(ctor any) (reflect.Value, error) {
-	built, err := annotated.Build(ctor)
+	built, err := graph.Build(ctor)
 	if err != nil {
 		return reflect.Value{}, err
 	}
@@ -96,7 +93,7 @@ func storeCtor(ctor any) (reflect.Value, error) {
 		return reflect.Value{}, errors.New("must be a constructor")
 	}
 	t := fn.Type()
-	ok := t.NumOut() == 1 || t.NumOut() == 2 && t.Out(1) == errorType
+	ok := t.NumOut() == 1 || t.NumOut() == 2 && t.Out(1) == graph.ErrorType
 	if !ok || !t.Out(0).Implements(storeType) {
 		return reflect.Value{}, fmt.Errorf("%v must return a lockfx.Store and optionally an error; leave out fx.As and fx.ResultTags", t)
 	}
@@ -108,15 +105,15 @@ func storeCtor(ctor any) (reflect.Value, error) {
 	for i := range in {
 		in[i] = t.In(i)
 	}
-	made := reflect.FuncOf(in, []reflect.Type{storeType, errorType}, false)
+	made := reflect.FuncOf(in, []reflect.Type{storeType, graph.ErrorType}, false)
 	return reflect.MakeFunc(made, func(args []reflect.Value) []reflect.Value {
 		out := fn.Call(args)
-		failure := reflect.Zero(errorType)
+		failure := reflect.Zero(graph.ErrorType)
 		if len(out) == 2 {
 			failure = out[1]
 		}
-		if failure.IsNil() && isNil(out[0].Interface()) {
-			failure = reflect.ValueOf(fmt.Errorf("%w: %v returned a nil store", lockfx.ErrConfig, t)).Convert(errorType)
+		if failure.IsNil() && graph.IsNil(out[0].Interface()) {
+			failure = reflect.ValueOf(fmt.Errorf("%w: %v returned a nil store", lockfx.ErrConfig, t)).Convert(graph.ErrorType)
 		}
 		store := reflect.Zero(storeType)
 		if failure.IsNil() {
@@ -132,30 +129,18 @@ func (c *storeChoice) inGraph() bool { return c != nil && c.value == nil }
 // provide returns the constructor that puts the store into the graph, under a name that
 // only this lock asks for. Where the application has none to give, fx prints the name.
 func (c *storeChoice) provide(lock string, site uintptr) any {
-	made, pc := passOn(storeType, c.graph), site
+	made, pc := graph.PassOn(storeType, c.graph), site
 	if c.owned() {
 		made, pc = c.ctor.Interface(), c.pc
 	}
-	return annotated.Located(made, pc, fx.ResultTags(c.tag(lock)))
+	return graph.Located(made, pc, fx.ResultTags(c.tag(lock)))
 }
 
 // tag returns the struct tag that the lock asks for its store with.
 func (c *storeChoice) tag(lock string) string {
 	if c.owned() {
-		return nameTag([]string{fmt.Sprintf("lock %s, fxlock.StoreFrom", lock)})
+		return graph.NameTag(fmt.Sprintf("lock %s, fxlock.StoreFrom", lock))
 	}
-	return nameTag([]string{fmt.Sprintf("lock %s, fxlock.StoreFromGraph; if lockfx.Store is missing: fx.Provide one, by fx.As if its constructor "+
-		"returns another type", lock)})
-}
-
-func isNil(v any) bool {
-	r := reflect.ValueOf(v)
-	switch r.Kind() {
-	case reflect.Invalid:
-		return true
-	case reflect.Pointer, reflect.Map, reflect.Func, reflect.Interface, reflect.Slice, reflect.Chan:
-		return r.IsNil()
-	default:
-		return false
-	}
+	return graph.NameTag(fmt.Sprintf("lock %s, fxlock.StoreFromGraph; if lockfx.Store is missing: fx.Provide one, by fx.As if its constructor "+
+		"returns another type", lock))
 }

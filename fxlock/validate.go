@@ -11,7 +11,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/lockfx/lockfx"
-	"github.com/lockfx/lockfx/fxlock/internal/annotated"
+	"github.com/lockfx/lockfx/fxlock/internal/graph"
 	"github.com/lockfx/lockfx/fxlock/internal/mapdecode"
 )
 
@@ -23,16 +23,16 @@ const reachGroup = `group:"fxlock:reach"`
 // provideReach returns a constructor that needs the lock and each of its bodies.
 // Nobody but Validate asks for what it gives.
 func (s *settings) provideReach(site uintptr) any {
-	var p paramObject
-	p.add(reflect.TypeFor[*Lock](), nameTag([]string{s.name}))
+	var p graph.Params
+	p.Add(reflect.TypeFor[*Lock](), graph.NameTag(s.name))
 	for _, b := range s.bodies {
 		t, tag := b.purpose.gives(b, s)
-		p.add(t, tag)
+		p.Add(t, tag)
 	}
-	ctor := makeFunc([]reflect.Type{p.structType()}, reflect.TypeFor[reach](), func([]reflect.Value) (reflect.Value, error) {
+	ctor := graph.Constructor([]reflect.Type{p.Type()}, reflect.TypeFor[reach](), func([]reflect.Value) (reflect.Value, error) {
 		return reflect.ValueOf(reach{}), nil
 	})
-	return annotated.Located(ctor, site, fx.ResultTags(reachGroup))
+	return graph.Located(ctor, site, fx.ResultTags(reachGroup))
 }
 
 // Validate is fx.ValidateApp that also reaches every lock and every [Body] which
@@ -56,47 +56,24 @@ func Validate(opts ...fx.Option) error {
 	return nil
 }
 
-// How fx prints what is missing, and an option that has the rule of a lock's name.
-var (
-	missingType = regexp.MustCompile(`missing type.*?(\*fxlock\.(?:Lock|Leadership|Scope)|lockfx\.(?:Token|Holder))(?:\[name="([^"]*)"\])?`)
-	lockOfName  = ruleOf(nameRule(anything))
-	markerOfJob = ruleOf(typeRule(word, "fxlock.OnStart"))
-	leadOfName  = ruleOf(leadRule(anything, anything))
-)
-
-// What stands in a rule for anything, and for anything without a space.
-const anything, word = "<any>", "<word>"
-
-// ruleOf returns the pattern of a rule.
-func ruleOf(rule string) *regexp.Regexp {
-	return regexp.MustCompile(strings.NewReplacer(anything, `(.*?)`, word, `(\S+?)`).Replace(regexp.QuoteMeta(rule)))
-}
+// missingType is how fx prints what is missing.
+var missingType = regexp.MustCompile(`missing type.*?(\*fxlock\.(?:Lock|Leadership|Scope)|lockfx\.(?:Token|Holder))(?:\[name="([^"]*)"\])?`)
 
 // unordered returns an error for each Lead that does not say whether it begins after a job
 // of the start. app is how fx prints the options.
 func unordered(app string) error {
 	var faults []error
-	for _, lead := range leadOfName.FindAllStringSubmatch(app, -1) {
-		for _, job := range markerOfJob.FindAllStringSubmatch(app, -1) {
-			if slices.Contains(strings.Fields(lead[2]), job[1]) {
-				continue
-			}
-			head, _, _ := strings.Cut(job[1], "[")
-			marker := job[1][strings.LastIndex(head, "/")+1:] // as it is written
-			faults = append(faults, fmt.Errorf("%w: the fxlock.Lead of lock %q may begin before fxlock.OnStart[%s]: "+
-				"add fxlock.After[%s]() to it, or fxlock.NotAfter[%s]() if it need not wait", lockfx.ErrConfig, lead[1], marker, marker, marker))
-		}
-	}
+	graph.Unordered(app, func(lock, marker string) {
+		faults = append(faults, fmt.Errorf("%w: the fxlock.Lead of lock %q may begin before fxlock.OnStart[%s]: "+
+			"add fxlock.After[%s]() to it, or fxlock.NotAfter[%s]() if it need not wait", lockfx.ErrConfig, lock, marker, marker, marker))
+	})
 	return errors.Join(faults...)
 }
 
 // hint says what may have been meant by a type of ours that is missing in app.
 func hint(message string, app fx.Option) string {
 	missing := missingType.FindStringSubmatch(message)
-	var names []string
-	for _, lock := range lockOfName.FindAllStringSubmatch(app.String(), -1) {
-		names = append(names, lock[1])
-	}
+	names := graph.LocksIn(app.String())
 	switch {
 	case missing == nil:
 		return ""

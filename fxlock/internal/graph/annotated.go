@@ -1,8 +1,4 @@
-// Package annotated opens what fx.Annotate returns, an unexported type of fx, by
-// its exported method Build and its exported fields Target and FuncPtr. All are
-// guarded: where a version of fx lacks one, the caller learns of it or messages
-// merely name a less helpful place.
-package annotated
+package graph
 
 import (
 	"errors"
@@ -11,8 +7,12 @@ import (
 	"go.uber.org/fx"
 )
 
-// Is reports whether v is what fx.Annotate returns.
-func Is(v any) bool {
+// What fx.Annotate returns is an unexported type of fx. Its exported method Build and its
+// exported fields Target and FuncPtr open it. All are guarded: where a version of fx lacks
+// one, the caller learns of it, or messages name a less helpful place.
+
+// IsAnnotated reports whether v is what fx.Annotate returns.
+func IsAnnotated(v any) bool {
 	t := reflect.TypeOf(v)
 	return t != nil && t.Kind() == reflect.Struct && t.PkgPath() == fxPath && reflect.PointerTo(t).Implements(builderType)
 }
@@ -32,7 +32,7 @@ func Build(v any) (any, error) {
 	if err := Fault(v); err != nil {
 		return nil, err
 	}
-	if !Is(v) {
+	if !IsAnnotated(v) {
 		return v, nil
 	}
 	p := reflect.New(reflect.TypeOf(v))
@@ -42,7 +42,7 @@ func Build(v any) (any, error) {
 
 // Target returns the constructor that was annotated, or v itself.
 func Target(v any) any {
-	if Is(v) {
+	if IsAnnotated(v) {
 		if f := reflect.ValueOf(v).FieldByName("Target"); f.IsValid() && f.CanInterface() {
 			return f.Interface()
 		}
@@ -69,7 +69,7 @@ func Fault(v any) error {
 // instead of the constructor, which may be made by reflection and have no name.
 func Located(constructor any, pc uintptr, annotations ...fx.Annotation) any {
 	v := fx.Annotate(constructor, annotations...)
-	if !Is(v) {
+	if !IsAnnotated(v) {
 		return v
 	}
 	p := reflect.New(reflect.TypeOf(v)).Elem()

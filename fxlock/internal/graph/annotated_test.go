@@ -1,4 +1,4 @@
-package annotated_test
+package graph_test
 
 import (
 	"errors"
@@ -8,17 +8,17 @@ import (
 
 	"go.uber.org/fx"
 
-	"github.com/lockfx/lockfx/fxlock/internal/annotated"
+	"github.com/lockfx/lockfx/fxlock/internal/graph"
 )
 
 func plain(name string) error { return errors.New(name) }
 
 func TestBuildOpensWhatAnnotateReturns(t *testing.T) {
 	v := fx.Annotate(func(name string) (int, error) { return len(name), nil }, fx.ParamTags(`name:"n"`))
-	if !annotated.Is(v) {
+	if !graph.IsAnnotated(v) {
 		t.Fatal("what fx.Annotate returns is not known")
 	}
-	built, err := annotated.Build(v)
+	built, err := graph.Build(v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestBuildOpensWhatAnnotateReturns(t *testing.T) {
 	if tag := in.Field(1).Tag.Get("name"); in.Kind() != reflect.Struct || tag != "n" {
 		t.Errorf("built %T", built)
 	}
-	if got := reflect.TypeOf(annotated.Target(v)); got != reflect.TypeOf(func(string) (int, error) { return 0, nil }) {
+	if got := reflect.TypeOf(graph.Target(v)); got != reflect.TypeOf(func(string) (int, error) { return 0, nil }) {
 		t.Errorf("the target is a %v", got)
 	}
 }
@@ -34,8 +34,8 @@ func TestBuildOpensWhatAnnotateReturns(t *testing.T) {
 func TestAnythingElseIsReturnedAsItIs(t *testing.T) {
 	type own struct{}
 	for _, v := range []any{nil, 7, own{}, fx.Annotated{Name: "n"}, fx.Hook{}} {
-		built, err := annotated.Build(v)
-		if annotated.Is(v) || err != nil || !reflect.DeepEqual(built, v) || !reflect.DeepEqual(annotated.Target(v), v) {
+		built, err := graph.Build(v)
+		if graph.IsAnnotated(v) || err != nil || !reflect.DeepEqual(built, v) || !reflect.DeepEqual(graph.Target(v), v) {
 			t.Errorf("Build(%T) = %v, %v", v, built, err)
 		}
 	}
@@ -43,19 +43,19 @@ func TestAnythingElseIsReturnedAsItIs(t *testing.T) {
 
 func TestFaultTellsWhatAnnotateHides(t *testing.T) {
 	bad := fx.Annotate(plain, fx.ParamTags("no tag"))
-	if err := annotated.Fault(bad); err == nil || !strings.Contains(err.Error(), "tag") {
+	if err := graph.Fault(bad); err == nil || !strings.Contains(err.Error(), "tag") {
 		t.Errorf("the fault is %v", err)
 	}
-	if _, err := annotated.Build(bad); err == nil {
+	if _, err := graph.Build(bad); err == nil {
 		t.Error("what is faulty was built")
 	}
-	if annotated.Is(bad) {
+	if graph.IsAnnotated(bad) {
 		t.Error("a fault is taken for a constructor")
 	}
-	if err := annotated.Fault(fx.Annotate(plain)); err != nil {
+	if err := graph.Fault(fx.Annotate(plain)); err != nil {
 		t.Error(err)
 	}
-	if _, err := annotated.Build(fx.Annotate(7)); err == nil {
+	if _, err := graph.Build(fx.Annotate(7)); err == nil {
 		t.Error("a number was built")
 	}
 }
@@ -69,12 +69,12 @@ func TestLocatedNamesAPlace(t *testing.T) {
 		return f.Interface()
 	}()
 	pc := reflect.ValueOf(plain).Pointer()
-	app := fx.New(fx.NopLogger, fx.Provide(annotated.Located(made, pc)), fx.Invoke(func(*value) {}))
-	if err := app.Err(); err == nil || !strings.Contains(err.Error(), `annotated_test".plain`) {
+	app := fx.New(fx.NopLogger, fx.Provide(graph.Located(made, pc)), fx.Invoke(func(*value) {}))
+	if err := app.Err(); err == nil || !strings.Contains(err.Error(), `graph_test".plain`) {
 		t.Errorf("the error names no place: %v", err)
 	}
-	bad := annotated.Located(plain, pc, fx.ResultTags("no tag"))
-	if annotated.Fault(bad) == nil {
+	bad := graph.Located(plain, pc, fx.ResultTags("no tag"))
+	if graph.Fault(bad) == nil {
 		t.Errorf("%T is no fault", bad)
 	}
 }
