@@ -138,7 +138,8 @@ func WithReleaseTimeout(d time.Duration) Option {
 }
 
 // WithTeardownTimeout bounds the OnStop hooks of a run's scope, which run while
-// the lease is still held and renewed; the default is 15 s, as in fx.
+// the lease is still held and renewed; the default is 15 s, as in fx. Their context ends
+// with it, and with a loss of the lease under them.
 func WithTeardownTimeout(d time.Duration) Option {
 	return positive("fxlock.WithTeardownTimeout", d, func(s *settings) { s.teardownTimeout = d })
 }

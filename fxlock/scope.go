@@ -80,7 +80,7 @@ func (s *Scope) fault(op string, err error) error { return s.lock.scopeError(op,
 func (l *Lock) run(ctx context.Context, src *source, inputs []reflect.Value, run runSettings, condition asker, call func(*lifecycle.Hold, []reflect.Value) error) error {
 	return l.under(ctx, run, condition, func(ctx context.Context, h *lifecycle.Hold) (err error) {
 		s := &Scope{lock: l, ctx: ctx, opened: hooks.New(l.settings.teardownTimeout)}
-		defer func() { err = join(err, s.close()) }()
+		defer func() { err = join(err, s.close(h)) }()
 		args, err := s.open(src, h, inputs)
 		if err != nil {
 			return err
@@ -138,9 +138,15 @@ func (s *Scope) bound(src *source, h *lifecycle.Hold, inputs []reflect.Value) []
 }
 
 // close tears the scope down, while the lease is still held and renewed. Nothing is
-// resolved any more before the first hook stops, or its own would be forgotten.
-func (s *Scope) close() error {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(s.ctx), s.lock.settings.teardownTimeout, s.lock.teardownOver)
+// resolved any more before the first hook stops, or its own would be forgotten. The hooks
+// hear of a loss on the way; after an earlier one they have their time to clean up.
+func (s *Scope) close(h *lifecycle.Hold) error {
+	ctx, end := context.WithCancelCause(context.WithoutCancel(s.ctx))
+	defer end(nil)
+	if h.Held() {
+		h.OnLost(func(loss *lockfx.LostError) { end(loss) })
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, s.lock.settings.teardownTimeout, s.lock.teardownOver)
 	defer cancel()
 	if s.inner != nil {
 		s.inner.Close()

@@ -266,3 +266,34 @@ func TestTeardownIsBounded(t *testing.T) {
 		j.expect(t, "acquire", "next hook", "release")
 	})
 }
+
+// The context of a hook that stops also ends with the loss of the lease under it. Where
+// the lease was lost before, hooks have their time to clean up.
+func TestTeardown_HearsOfALoss(t *testing.T) {
+	for name, loses := range map[string]string{"before": "body", "in the middle": "hook"} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				store := newSpyStore(&journal{})
+				lock := newLock(t, store)
+				lose := func(at string) {
+					if at == loses {
+						store.renew = func() error { return errWhy }
+						time.Sleep(ttl)
+					}
+				}
+				err := lock.Run(t.Context(), func(lc fx.Lifecycle) {
+					lc.Append(fx.StopHook(func(ctx context.Context) error {
+						lose("hook")
+						var lost *lockfx.LostError
+						if ended := errors.As(context.Cause(ctx), &lost); ended != (loses == "hook") {
+							t.Errorf("the hook's context ended by %v", context.Cause(ctx))
+						}
+						return nil
+					}))
+					lose("body")
+				})
+				wantIs(t, err, lockfx.ErrLost, errWhy)
+			})
+		})
+	}
+}

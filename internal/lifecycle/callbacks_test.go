@@ -352,13 +352,15 @@ func TestHoldOnLost_WaitsForNoObserver(t *testing.T) {
 	var release chan struct{}
 	inBubble(t, func(t *testing.T, r *rig) {
 		release = make(chan struct{})
-		losses := make(chan *lockfx.LostError, 2)
+		losses := make(chan *lockfx.LostError, 3)
 		err := r.Run(background, func(_ context.Context, h *lifecycle.Hold) error {
-			h.OnLost(func(loss *lockfx.LostError) { losses <- loss })
+			for range 2 {
+				h.OnLost(func(loss *lockfx.LostError) { losses <- loss })
+			}
 			r.lose()
 			first := <-losses
 			h.OnLost(func(loss *lockfx.LostError) { losses <- loss })
-			if again := <-losses; first != again || first.Reason != lockfx.ReasonHeartbeatFailed || first.Token != 1 {
+			if second, again := <-losses, <-losses; first != second || first != again || first.Reason != lockfx.ReasonHeartbeatFailed || first.Token != 1 {
 				t.Errorf("the losses are %v and %v", first, again)
 			}
 			close(release)

@@ -35,7 +35,7 @@ type Hold struct {
 	abandoned bool                    // disposal ran out of time: no more heartbeats
 	leaving   bool                    // a release has begun
 	loss      *lockfx.LostError
-	onLost    func(*lockfx.LostError) // or nil
+	onLost    []func(*lockfx.LostError)
 }
 
 var _ lockfx.Holder = (*Hold)(nil)
@@ -70,14 +70,15 @@ func (h *Hold) Failure() error {
 }
 
 // OnLost makes f be called when the lease is lost, on a goroutine of its own; at once if
-// it was lost before. It waits for no callback of the configuration, and there is one f
-// for a hold.
+// it was lost before. It waits for no other callback.
 func (h *Hold) OnLost(f func(*lockfx.LostError)) {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
-	if h.onLost = f; h.loss != nil {
+	if h.loss != nil {
 		go f(h.loss)
+		return
 	}
+	h.onLost = append(h.onLost, f)
 }
 
 // begun reports whether the acquisition got as far as asking for the lock.
@@ -145,8 +146,8 @@ func (h *Hold) lose(reason lockfx.Reason, cause error) {
 		h.loss.SilentSince = h.confirmed
 	}
 	h.cancel(h.loss)
-	if h.onLost != nil {
-		go h.onLost(h.loss)
+	for _, f := range h.onLost {
+		go f(h.loss)
 	}
 	if h.renewal != nil {
 		h.renewal.cancel(h.loss)
