@@ -35,7 +35,18 @@ type renewal struct {
 	request
 	cancel context.CancelCauseFunc
 	asked  time.Time     // when it left: the renewed lease counts from here
-	ended  chan struct{} // closes at its end
+	ended  chan struct{} // made by who waits for the end, and closed then
+}
+
+// end returns a channel that closes at the end of r, or nil if there is no r. m.mu is held.
+func (r *renewal) end() <-chan struct{} {
+	if r == nil {
+		return nil
+	}
+	if r.ended == nil {
+		r.ended = make(chan struct{})
+	}
+	return r.ended
 }
 
 func (h *Hold) tick(ctx context.Context) (held bool, err error) {
@@ -65,9 +76,9 @@ func (h *Hold) tick(ctx context.Context) (held bool, err error) {
 	return held, err
 }
 
-// beginRenewal makes r the renewal that is under way, and reports
-// whether there is something to renew. Otherwise it returns a channel that closes at
-// the end of the renewal that is under way; or the loss, if there is one.
+// beginRenewal makes r the renewal that is under way, and reports whether there is
+// something to renew. Otherwise it returns a channel that closes at the end of the renewal
+// that is under way already; or the loss, if there is one.
 func (h *Hold) beginRenewal(r *renewal) (begun bool, underWay <-chan struct{}, loss error) {
 	m := h.m
 	m.mu.Lock()
@@ -76,7 +87,7 @@ func (h *Hold) beginRenewal(r *renewal) (begun bool, underWay <-chan struct{}, l
 		return false, nil, h.lossError()
 	}
 	if h.renewal != nil {
-		return false, h.renewal.ended, nil
+		return false, h.renewal.end(), nil
 	}
 	now := m.cfg.Clock.Now()
 	if passed(h.Deadline(), now) { // paused or suspended: the lease may be another's by now
@@ -91,7 +102,7 @@ func (h *Hold) beginRenewal(r *renewal) (begun bool, underWay <-chan struct{}, l
 	if retry := now.Add(m.cfg.Heartbeat); m.cfg.RenewRetry && retry.Before(deadline) {
 		deadline = retry
 	}
-	r.deadline, r.asked, r.ended = m.onSystemClock(deadline, now), now, make(chan struct{})
+	r.deadline, r.asked = m.onSystemClock(deadline, now), now
 	h.renewal = r
 	return true, nil, nil
 }
@@ -102,8 +113,9 @@ func (h *Hold) endRenewal(renewed bool, err error) (bool, error) {
 	m.mu.Lock()
 	defer m.unlock()
 	r := h.renewal
-	close(r.ended)
-	h.renewal = nil
+	if h.renewal = nil; r.ended != nil {
+		close(r.ended)
+	}
 	if h.State() != lockfx.Held {
 		return false, h.lossError()
 	}

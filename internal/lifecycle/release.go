@@ -68,11 +68,10 @@ func (m *Machine) release(ctx context.Context, h *Hold) (ok bool, err error) {
 	return m.storeRelease(bounded, h.token)
 }
 
-// beginRelease stops everything that could renew, and returns the renewal that
-// is under way, if there is one. It reports
-// whether the store is to be asked, and whether this call is the one that releases.
-// A loss that it notices is announced when the release is done: OnLost may wait for that.
-func (m *Machine) beginRelease(h *Hold) (underWay *renewal, ask, first bool) {
+// beginRelease stops everything that could renew, and returns a channel that closes at
+// the end of the renewal that is under way, if there is one. It reports whether the store
+// is to be asked, and whether this call is the one that releases. A loss that it notices is announced when the release is done: OnLost may wait for that.
+func (m *Machine) beginRelease(h *Hold) (underWay <-chan struct{}, ask, first bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if h.leaving {
@@ -83,14 +82,14 @@ func (m *Machine) beginRelease(h *Hold) (underWay *renewal, ask, first bool) {
 		h.expired()
 	}
 	if h.State() == lockfx.Lost {
-		return h.renewal, outcomeUnknown(h.loss.Reason), true
+		return h.renewal.end(), outcomeUnknown(h.loss.Reason), true
 	}
 	m.move(h, lockfx.Releasing)
 	h.disarm()
 	if h.renewal != nil {
 		h.renewal.cancel(errReleasing)
 	}
-	return h.renewal, true, true
+	return h.renewal.end(), true, true
 }
 
 // unknownToken says that the store did not know the lease that was given back.
@@ -99,12 +98,12 @@ func (m *Machine) unknownToken(h *Hold) error {
 }
 
 // joined waits for the renewal under way. No other starts: the hold is not Held.
-func joined(ctx context.Context, underWay *renewal) bool {
+func joined(ctx context.Context, underWay <-chan struct{}) bool {
 	if underWay == nil {
 		return true
 	}
 	select {
-	case <-underWay.ended:
+	case <-underWay:
 		return true
 	case <-ctx.Done():
 		return false
