@@ -61,6 +61,7 @@ var rule = []room{
 	{dir: "fxlock/internal/campaign", rooms: []string{".", "internal/waiting"}},
 	{dir: "fxlock/internal/notify"},
 	{dir: "fxlock/internal/graph", modules: []string{uberFx}},
+	{dir: "fxlock/internal/plan", rooms: []string{".", "internal/runscope", "fxlock/internal/graph"}, modules: []string{uberFx, uberZap}},
 	{
 		dir:     "fxlock/internal/...",
 		rooms:   []string{".", "internal/lifecycle", "internal/memstore", "internal/runscope", "fxlock/internal/..."},

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/lockfx/lockfx/fxlock/internal/graph"
+	"github.com/lockfx/lockfx/fxlock/internal/plan"
 	"github.com/lockfx/lockfx/internal/runscope"
 )
 
@@ -100,8 +101,8 @@ type body struct {
 	pc        uintptr
 	purpose   purpose
 	inputs    []reflect.Type // of f, behind the context
-	blueprint *blueprint
-	condition *runscope.Plan // of run's condition, if it has one
+	scope     *plan.Body     // what fn needs
+	condition *runscope.Plan // what run's condition needs, if it has one
 }
 
 // plainBody is a body for an F of ours, which takes the context and returns an error.
@@ -132,14 +133,14 @@ func returningError(fn reflect.Value) reflect.Value {
 	})
 }
 
-// compileBody checks b and plans its scope.
-func (s *settings) compileBody(b *body) {
+// plan checks b and plans its scope.
+func (b *body) plan(s *settings, p *plan.Planner) {
 	if err := b.check(); err != nil {
 		s.faultErr(b.text, err)
 		return
 	}
 	var err error
-	if b.blueprint, err = s.compile(b.fn.Type(), b.inputs); err != nil {
+	if b.scope, err = p.Body(b.fn.Type(), b.inputs); err != nil {
 		s.faultErr(b.text, err)
 		return
 	}
@@ -148,12 +149,12 @@ func (s *settings) compileBody(b *body) {
 		s.faultErr(b.text, err)
 	}
 	if c := b.run.condition.value; c != nil {
-		if b.condition, err = s.compileCondition(c, b.inputs); err != nil {
+		if b.condition, err = p.Condition(c.fn.Type(), b.inputs); err != nil {
 			s.faultErr(b.text+": "+c.text, err)
 		}
 	}
 	for i, in := range b.inputs {
-		if !b.blueprint.Wants(boundInputs + i) {
+		if !b.scope.WantsInput(i) {
 			s.fault(b.text, fmt.Sprintf("takes no %v, which %v has as an input", in, b.f))
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock/internal/drain"
 	"github.com/lockfx/lockfx/fxlock/internal/graph"
+	"github.com/lockfx/lockfx/fxlock/internal/plan"
 	"github.com/lockfx/lockfx/internal/lifecycle"
 )
 
@@ -23,8 +24,8 @@ import (
 type boundBody struct {
 	*body
 	lock      *Lock
-	src       *source
-	condition asker
+	src       *plan.Source
+	condition *predicate
 	gate      *drain.Gate
 }
 
@@ -69,25 +70,26 @@ func (b *body) bind(s *settings) any {
 		p.Add(marker, "") // its hook comes before those of the body, then
 	}
 	loggerField := 0
-	if wanted := b.blueprint.logger; wanted != nil && s.logger == nil {
-		loggerField = p.Add(loggerType, `optional:"`+strconv.FormatBool(wanted.Optional)+`"`)
+	if wanted := b.scope.Logger; wanted != nil && s.logger == nil {
+		loggerField = p.Add(reflect.TypeFor[*zap.Logger](), `optional:"`+strconv.FormatBool(wanted.Optional)+`"`)
 	}
-	in := []reflect.Type{p.Type(), b.blueprint.In()}
+	in := []reflect.Type{p.Type(), b.scope.In()}
 	if b.condition != nil {
 		in = append(in, b.condition.In())
 	}
 	return graph.Constructor(in, reflect.TypeFor[*boundBody](), func(args []reflect.Value) (reflect.Value, error) {
+		logger := s.logger
+		if loggerField != 0 {
+			logger = args[0].Field(loggerField).Interface().(*zap.Logger)
+		}
 		bound := &boundBody{
 			body: b,
 			lock: args[0].Field(lockField).Interface().(*Lock),
-			src:  &source{Source: b.blueprint.Bind(args[1]), blueprint: b.blueprint, logger: s.logger},
+			src:  b.scope.Bind(args[1], logger),
 			gate: new(drain.Gate),
 		}
-		if loggerField != 0 {
-			bound.src.logger = args[0].Field(loggerField).Interface().(*zap.Logger)
-		}
 		if b.condition != nil {
-			bound.condition = &boundCondition{bound.lock, b.run.condition.value.fn, b.condition.Bind(args[2])}
+			bound.condition = &predicate{bound.lock, b.run.condition.value.fn, b.condition.Bind(args[2])}
 		}
 		args[0].Field(lifecycleField).Interface().(fx.Lifecycle).Append(bound.drainHook())
 		return reflect.ValueOf(bound), nil

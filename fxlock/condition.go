@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 
-	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock/internal/graph"
 	"github.com/lockfx/lockfx/internal/runscope"
 )
@@ -54,108 +52,48 @@ func (c *condition) check() error {
 	return nil
 }
 
-// compileCondition plans what a condition, which is sound by itself, asks of the
-// application. It refuses what only a run binds, or a call of an F with inputs.
-func (s *settings) compileCondition(c *condition, inputs []reflect.Type) (*runscope.Plan, error) {
-	t := c.fn.Type()
-	plan, err := runscope.Compile(runscope.Spec{Body: t, Run: s.boundKeys(nil)[:boundContext+1]})
-	if err != nil {
-		return nil, err
-	}
-	inRun, err := runscope.Compile(runscope.Spec{Body: t, Run: s.boundKeys(inputs), Ctors: s.ctors, Hand: reflect.TypeFor[*Scope]()})
-	if err != nil {
-		return nil, err
-	}
-	var faults []error
-	for _, leaf := range plan.Leaves() {
-		if !slices.Contains(inRun.Leaves(), leaf) {
-			faults = append(faults, fmt.Errorf("asks for %v, which only a run binds: it is asked before there is one", leaf.Key))
-		}
-	}
-	return plan, errors.Join(faults...)
-}
-
-// compileOwnCondition checks the condition of the lock itself, which not every run
-// has to reach.
-func (s *settings) compileOwnCondition() {
-	c := s.run.condition.value
-	if c == nil {
-		return
-	}
-	plan, err := s.compileCondition(c, nil)
-	if err == nil && !s.module {
-		err = s.inVain(slices.DeleteFunc(plan.Leaves(), func(l runscope.Leaf) bool { return l.Optional }))
-	}
-	if err != nil {
-		s.faultErr(c.text, err)
-		s.run.condition = choice[*condition]{} // or each body would tell it again
-	}
-}
-
-// inVain says what a condition asks for in vain, and the cure; nil for nothing.
-func (s *settings) inVain(leaves []runscope.Leaf) error {
-	var faults []error
-	for _, leaf := range leaves {
-		cure := "only fxlock.Module knows an application"
-		if s.module {
-			cure = fmt.Sprintf("add %s to %s", shareText(leaf.Key), s.moduleText())
-		}
-		faults = append(faults, fmt.Errorf("%w: %v does not reach it: %s", lockfx.ErrConfig, leaf.Key, cure))
-	}
-	return errors.Join(faults...)
-}
-
-// asker is a condition with what it needs.
-type asker interface {
-	ask(context.Context) (bool, error)
-}
-
-// bound is an asker with values of the application.
-type boundCondition struct {
+// predicate is a condition with values of the application.
+type predicate struct {
 	lock *Lock
 	fn   reflect.Value
 	from *runscope.Source
 }
 
-// ask calls the condition.
-func (c *boundCondition) ask(ctx context.Context) (bool, error) {
-	scope, err := c.from.Open([]reflect.Value{reflect.ValueOf(&ctx).Elem()})
+// evaluate calls the condition.
+func (p *predicate) evaluate(ctx context.Context) (bool, error) {
+	scope, err := p.from.Open([]reflect.Value{reflect.ValueOf(&ctx).Elem()})
 	if err != nil {
-		return false, c.lock.scopeError("ask the condition", err)
+		return false, p.lock.scopeError("ask the condition", err)
 	}
 	defer scope.Close()
 	args, err := scope.Args()
 	if err != nil {
-		return false, c.lock.scopeError("ask the condition", err)
+		return false, p.lock.scopeError("ask the condition", err)
 	}
-	out := c.fn.Call(args)
+	out := p.fn.Call(args)
 	if len(out) == 2 && !out[1].IsNil() {
-		return false, c.lock.scopeError("ask the condition", out[1].Interface().(error))
+		return false, p.lock.scopeError("ask the condition", out[1].Interface().(error))
 	}
 	return out[0].Bool(), nil
 }
 
-// conditionFor returns the condition of a run that is only known now, ready to be
-// asked, or nil when there is none. What it asks for must be shared.
-func (l *Lock) conditionFor(run runSettings) (asker, error) {
+// predicateOf returns the condition of a run that is only known now, or nil when there is
+// none. What it takes must be shared.
+func (l *Lock) predicateOf(run runSettings) (*predicate, error) {
 	c := run.condition.value
 	if c == nil {
 		return nil, nil
 	}
-	if known, ok := l.conditions.Load(c); ok {
-		return known.(asker), nil
+	if known, ok := l.predicates.Load(c); ok {
+		return known.(*predicate), nil
 	}
-	plan, err := l.settings.compileCondition(c, nil)
+	from, err := l.settings.planner.SharedCondition(c.fn.Type(), l.shared)
 	if err != nil {
 		return nil, l.scopeError("check the options", faultOf(c.text, err))
 	}
-	src, missing := plan.BindShared(l.shared)
-	if missing != nil {
-		return nil, l.scopeError("check the options", faultOf(c.text, l.settings.inVain(missing)))
-	}
-	known := &boundCondition{l, c.fn, src}
+	known := &predicate{l, c.fn, from}
 	if c == l.settings.run.condition.value { // others may be made for each run
-		l.conditions.Store(c, known)
+		l.predicates.Store(c, known)
 	}
 	return known, nil
 }

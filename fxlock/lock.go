@@ -29,9 +29,9 @@ type Lock struct {
 	store      lockfx.Store
 	logger     *zap.Logger // nil when the application has none
 	shared     map[runscope.Key]reflect.Value
-	plans      sync.Map // from the type of a body to its *source or error
+	sources    sync.Map // from the type of a body to its *plan.Source or error
 	line       *waiting.Line
-	conditions sync.Map // from a *condition of the lock to its asker
+	predicates sync.Map // from a *condition of the lock to its *predicate
 
 	teardownOver error // the cause when a teardown takes too long
 

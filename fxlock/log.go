@@ -79,13 +79,13 @@ func (l *Lock) warn(line string, fields ...zap.Field) {
 // logger: a lock that silently excludes nobody else is worse than none.
 func (l *Lock) warnOfMemory() {
 	const warning = "no store was chosen: other processes are not excluded"
-	const cure = "add fxlock.WithStore, StoreFrom or StoreFromGraph; WithStore(fxlock.NewMemoryStore()) says that this is meant"
+	const hint = "add fxlock.WithStore, StoreFrom or StoreFromGraph; WithStore(fxlock.NewMemoryStore()) says that this is meant"
 	if l.logger == nil {
-		fmt.Fprintf(os.Stderr, "fxlock: lock %q: %s; %s\n", l.settings.name, warning, cure)
+		fmt.Fprintf(os.Stderr, "fxlock: lock %q: %s; %s\n", l.settings.name, warning, hint)
 		return
 	}
 	forLines(l.logger).Warn(warning, zap.String("lock", l.settings.name),
-		keyField(l.settings.key), zap.String("cure", cure))
+		keyField(l.settings.key), zap.String("hint", hint))
 }
 
 // The fields of a run, in log lines of ours and in the logger that it binds.

@@ -175,8 +175,8 @@ func TestFaultsOfALockWithoutAnApplication(t *testing.T) {
 // A constructor that no run could ever build is an error of fx.New, not of the
 // first run.
 func TestAPerRunConstructorThatCanNotBeBuiltIsToldEarly(t *testing.T) {
-	const cure = `*fxlock_test.DB does not reach the run: add fxlock.Share[*fxlock_test.DB]() or fxlock.PerRun to fxlock.Module("nightly")`
-	wantText(t, newErr(fxlock.Module(key, memory(), fxlock.PerRun(newWriter))), cure)
+	const want = `*fxlock_test.DB does not reach the run: add fxlock.Share[*fxlock_test.DB]() or fxlock.PerRun to fxlock.Module("nightly")`
+	wantText(t, newErr(fxlock.Module(key, memory(), fxlock.PerRun(newWriter))), want)
 	for _, opts := range [][]fxlock.Option{
 		options(memory(), fxlock.PerRun(newWriter), fxlock.Share[*DB]()),
 		options(memory(), fxlock.PerRun(newWriter, newDB)),
@@ -186,7 +186,7 @@ func TestAPerRunConstructorThatCanNotBeBuiltIsToldEarly(t *testing.T) {
 	}
 }
 
-// What a run binds by itself, and its own lock, can't be shared: the cure is another one.
+// What a run binds by itself, and its own lock, can't be shared: the hint is another one.
 func TestWhatCanNotBeSharedIsToldOtherwise(t *testing.T) {
 	type misspelt struct {
 		fx.In
@@ -206,7 +206,7 @@ func TestWhatCanNotBeSharedIsToldOtherwise(t *testing.T) {
 }
 
 // What a body or a constructor asks for in vain is told with its type, the lock,
-// the place and the cure: by fx.New, by fx.ValidateApp and by fxlock.Validate.
+// the place and the hint: by fx.New, by fx.ValidateApp and by fxlock.Validate.
 func TestWhatABodyAsksInVainIsToldWithItsCure(t *testing.T) {
 	var nightly Nightly
 	for name, opts := range map[string][]fxlock.Option{

@@ -68,7 +68,7 @@ func (s *settings) provideLock() any {
 	if s.store.inGraph() {
 		storeField = p.Add(storeType, s.store.tag(s.name))
 	}
-	loggerField := p.Add(loggerType, `optional:"true"`)
+	loggerField := p.Add(reflect.TypeFor[*zap.Logger](), `optional:"true"`)
 	namespaceField := p.Add(reflect.TypeFor[namespace](), `optional:"true"`)
 	stoppingField := p.Add(stoppingType, stoppingTag(s.name))
 	allField := p.Add(reflect.SliceOf(stoppingType), stoppingGroup)

@@ -194,7 +194,7 @@ func isMarker(t reflect.Type) bool { return t.PkgPath() != "" && t.Kind() != ref
 // orderRule tells [Validate] of which markers a Lead says whether it begins after them.
 func orderRule(b *body, s *settings, lead leadSettings) any {
 	said := slices.Concat(b.run.after, lead.notAfter)
-	leaves := b.blueprint.Leaves()
+	leaves := b.scope.Leaves()
 	if b.condition != nil {
 		leaves = append(slices.Clone(leaves), b.condition.Leaves()...)
 	}

@@ -3,10 +3,8 @@ package fxlock
 import (
 	"strings"
 
-	"go.uber.org/fx"
-
 	"github.com/lockfx/lockfx/fxlock/internal/graph"
-	"github.com/lockfx/lockfx/internal/runscope"
+	"github.com/lockfx/lockfx/fxlock/internal/plan"
 )
 
 // PerRun adds constructors that are built once for each run, in the run's own
@@ -24,23 +22,13 @@ func PerRun(ctors ...any) Option {
 	}
 	text := "fxlock.PerRun(" + strings.Join(names, ", ") + ")"
 	return option{text, func(s *settings) {
-		for i, c := range ctors {
-			ctor := perRunCtor(c)
-			ctor.Label = names[i]
-			if err := graph.Fault(c); err != nil {
+		for _, c := range ctors {
+			ctor, err := plan.Ctor(c)
+			if err != nil {
 				s.faultErr(text, err)
 				continue
 			}
 			s.ctors = append(s.ctors, ctor)
 		}
 	}}
-}
-
-func perRunCtor(c any) runscope.Ctor {
-	var ctor runscope.Ctor
-	if a, ok := c.(fx.Annotated); ok {
-		ctor.Name, ctor.Group, c = a.Name, a.Group, a.Target
-	}
-	ctor.Build = func() (any, error) { return graph.Build(c) }
-	return ctor
 }

@@ -22,7 +22,7 @@ func (l *Lock) Do(ctx context.Context, body func(context.Context, lockfx.Holder)
 	if body == nil {
 		return l.scopeError("check the body", errNilBody)
 	}
-	condition, err := l.conditionFor(run)
+	condition, err := l.predicateOf(run)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (l *Lock) runBody(ctx context.Context, body any, dst reflect.Value, opts []
 	if err != nil {
 		return err
 	}
-	condition, err := l.conditionFor(run)
+	condition, err := l.predicateOf(run)
 	if err != nil {
 		return err
 	}

@@ -2,13 +2,13 @@ package fxlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock/internal/graph"
 	"github.com/lockfx/lockfx/fxlock/internal/hooks"
+	"github.com/lockfx/lockfx/fxlock/internal/plan"
 	"github.com/lockfx/lockfx/internal/lifecycle"
 	"github.com/lockfx/lockfx/internal/runscope"
 )
@@ -37,7 +37,7 @@ func (s *Scope) Invoke(fn any) error {
 	}
 	args, err := s.inner.Resolve(v.Type())
 	if err != nil {
-		return s.fault("resolve by hand", s.cure(err))
+		return s.fault("resolve by hand", s.lock.settings.planner.Hinted(err))
 	}
 	if err := s.opened.Start(s.ctx); err != nil {
 		return s.fault("start what was resolved by hand", err)
@@ -61,23 +61,10 @@ func Get[T any](s *Scope, name ...string) (T, error) {
 	return v, err
 }
 
-// cure adds to an error of the scope what would make the value available.
-func (s *Scope) cure(err error) error {
-	var missing *runscope.MissingError
-	if !errors.As(err, &missing) {
-		return err
-	}
-	faults := make([]error, len(missing.Keys))
-	for i, k := range missing.Keys {
-		faults[i] = fmt.Errorf("%w: %v is not in the scope: %s", lockfx.ErrConfig, k, s.lock.settings.cureFor(k))
-	}
-	return errors.Join(faults...)
-}
-
 func (s *Scope) fault(op string, err error) error { return s.lock.scopeError(op, err) }
 
 // run runs call under the lock with arguments from a fresh scope.
-func (l *Lock) run(ctx context.Context, src *source, inputs []reflect.Value, run runSettings, condition asker, call func(*lifecycle.Hold, []reflect.Value) error) error {
+func (l *Lock) run(ctx context.Context, src *plan.Source, inputs []reflect.Value, run runSettings, condition *predicate, call func(*lifecycle.Hold, []reflect.Value) error) error {
 	return l.under(ctx, run, condition, func(ctx context.Context, h *lifecycle.Hold) (err error) {
 		s := &Scope{lock: l, ctx: ctx, opened: hooks.New(l.settings.teardownTimeout)}
 		defer func() { err = join(err, s.close(h)) }()
@@ -92,9 +79,9 @@ func (l *Lock) run(ctx context.Context, src *source, inputs []reflect.Value, run
 
 // open builds the scope and returns the body's arguments. What was lost, cancelled
 // or stopped in the meantime is an error.
-func (s *Scope) open(src *source, h *lifecycle.Hold, inputs []reflect.Value) ([]reflect.Value, error) {
+func (s *Scope) open(src *plan.Source, h *lifecycle.Hold, inputs []reflect.Value) ([]reflect.Value, error) {
 	var err error
-	if s.inner, err = src.Open(s.bound(src, h, inputs)); err != nil {
+	if s.inner, err = src.Open(s.values(src, h, inputs)); err != nil {
 		return nil, s.fault("bind the run's values", err)
 	}
 	args, err := s.inner.Args()
@@ -110,31 +97,16 @@ func (s *Scope) open(src *source, h *lifecycle.Hold, inputs []reflect.Value) ([]
 	return args, nil
 }
 
-// bound returns the values of boundKeys, as far as they are wanted.
-func (s *Scope) bound(src *source, h *lifecycle.Hold, inputs []reflect.Value) []reflect.Value {
-	values := make([]reflect.Value, boundInputs+len(inputs), boundInputs+len(inputs)+1)
-	bind := func(i int, v any) {
-		if src.blueprint.Wants(i) {
-			values[i] = reflect.ValueOf(v)
-		}
+// values are what the run binds.
+func (s *Scope) values(src *plan.Source, h *lifecycle.Hold, inputs []reflect.Value) plan.Values {
+	v := plan.Values{
+		Context: s.ctx, Token: lockfx.TokenFrom(s.ctx), Holder: h,
+		Lifecycle: s.opened, Hand: s, Inputs: inputs,
 	}
-	token := lockfx.TokenFrom(s.ctx)
-	bind(boundContext, s.ctx)
-	bind(boundToken, token)
-	bind(boundNamedToken, token)
-	bind(boundHolder, h)
-	bind(boundNamedHolder, h)
-	bind(boundLifecycle, s.opened)
-	bind(boundScope, s)
-	copy(values[boundInputs:], inputs)
-	if src.blueprint.logger != nil {
-		logger := src.logger
-		if logger != nil {
-			logger = logger.With(keyField(s.lock.settings.key), fenceField(token))
-		}
-		values = append(values, reflect.ValueOf(logger))
+	if src.Logger != nil {
+		v.Logger = src.Logger.With(keyField(h.Key()), fenceField(v.Token))
 	}
-	return values
+	return v
 }
 
 // close tears the scope down, while the lease is still held and renewed. Nothing is

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock/internal/plan"
 	"github.com/lockfx/lockfx/internal/lifecycle"
 	"github.com/lockfx/lockfx/internal/runscope"
 )
@@ -44,6 +46,8 @@ type settings struct {
 	shared          []runscope.Key
 	bodies          []*body
 	run             runSettings // of every run that says nothing else; its label is label
+
+	planner plan.Planner // of what the above says about the scope of a run
 
 	faults []error
 }
@@ -81,8 +85,40 @@ func newSettings(s *settings, opts []Option) (*settings, error) {
 	if err := s.lifecycle(placeholder{}).Check(); err != nil {
 		s.faults = append(s.faults, err)
 	}
-	s.compileAll()
+	s.plan()
 	return s, errors.Join(s.faults...)
+}
+
+// plan asks the planner for the scope of every body. What [PerRun] and [Share] add is
+// planned by itself first, so that its faults are said once, and also when no body
+// is bound.
+func (s *settings) plan() {
+	lock := reflect.TypeFor[*Lock]()
+	s.planner = plan.Planner{
+		Module: s.moduleText(), Graph: s.module, Own: []runscope.Key{{Type: lock, Name: s.name}},
+		TokenName: s.tokenName, HolderName: s.holderName, Hand: reflect.TypeFor[*Scope](), Ctors: s.ctors, Shared: s.shared,
+	}
+	if !s.named {
+		s.planner.Own = append(s.planner.Own, runscope.Key{Type: lock})
+	}
+	p := &s.planner
+	unreached, err := p.Check()
+	if err != nil {
+		s.faultErr("the scope of a run", err)
+		p = p.WithoutAdditions()
+	}
+	if c := s.run.condition.value; c != nil {
+		if err := p.CheckCondition(c.fn.Type()); err != nil {
+			s.faultErr(c.text, err)
+			s.run.condition = choice[*condition]{} // or each body would say it again
+		}
+	}
+	for _, b := range s.bodies {
+		b.plan(s, p)
+	}
+	if unreached != nil && len(s.bodies) == 0 {
+		s.faultErr("the scope of a run", unreached)
+	}
 }
 
 // defaultTTL returns the ttl where no option sets it.

@@ -8,11 +8,11 @@ import (
 	"github.com/lockfx/lockfx/internal/waiting"
 )
 
-// under runs body under the lock. condition is the run's, ready to be asked, or
+// under runs body under the lock. condition is the run's, or
 // nil. body says when the shortest hold is owed.
-func (l *Lock) under(ctx context.Context, run runSettings, condition asker, body waiting.Body) error {
+func (l *Lock) under(ctx context.Context, run runSettings, condition *predicate, body waiting.Body) error {
 	if condition != nil {
-		yes, err := condition.ask(ctx)
+		yes, err := condition.evaluate(ctx)
 		if err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func (l *Lock) under(ctx context.Context, run runSettings, condition asker, body
 			run.follow.granted(h)
 		}
 		if condition != nil {
-			yes, err := condition.ask(ctx)
+			yes, err := condition.evaluate(ctx)
 			if err != nil {
 				return err
 			}
