@@ -65,8 +65,8 @@ type Grant struct {
 	// Token is at least 1 on a grant, and greater than every token that the store
 	// ever issued for the key.
 	Token Token
-	// HeldBy is, on a refusal and if it is known, the label of the holder. It is
-	// for people.
+	// HeldBy is, on a refusal and if it is known, the label of the holder, or the
+	// beginning of a long one. It is for people.
 	HeldBy string
 	// RetryAfter is, on a refusal, how long the present lease can still last, its
 	// renewals included: whoever waits for so long finds the key free unless it was

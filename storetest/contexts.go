@@ -106,10 +106,10 @@ var contexts = []Promise{
 				{"renew", func(ctx context.Context) (bool, error) { return e.Store.Renew(ctx, key, token, e.TTL) }},
 				{"release", func(ctx context.Context) (bool, error) { return e.Store.Release(ctx, key, token) }},
 			} {
-				o := e.timed(e.TTL/2, c.call)
+				o := e.timed(e.TTL/4, c.call)
 				switch {
 				case !o.returned:
-					e.fail("%s without an answer: it goes on %v after its context has ended", c.op, o.took-e.TTL/2)
+					e.fail("%s without an answer: it goes on %v after its context has ended", c.op, o.took-e.TTL/4)
 				case o.ok || !errors.Is(o.err, context.DeadlineExceeded):
 					e.fail("%s without an answer: %v, %v; want false, %v", c.op, o.ok, o.err, context.DeadlineExceeded)
 				}

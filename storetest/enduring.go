@@ -41,7 +41,7 @@ var enduring = []Promise{
 			defer stop()
 			e.cutOff(func(ctx context.Context) {
 				_, _ = e.Store.Acquire(ctx, key, e.TTL)
-				e.sleep(e.TTL / 2)
+				e.sleep(e.TTL / 4)
 			})
 			e.release(e.Store, key, token, true)
 			e.wakesOrCloses(freed, "an outage and a release")

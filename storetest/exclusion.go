@@ -108,7 +108,7 @@ var exclusion = []Promise{
 			e.fail("held by %q, who gave the lease back", g.HeldBy)
 		}
 	}},
-	{Name: "exclusion/any-label-works", Text: "A label is for people: whatever it is, it decides nothing, and a refusal shows it whole.", check: func(e *env) {
+	{Name: "exclusion/any-label-works", Text: "A label is for people: whatever it is, it decides nothing, and a refusal shows it, or the beginning of a long one.", check: func(e *env) {
 		for i, label := range oddLabels {
 			key := fmt.Sprint("label ", i)
 			g, err := e.Store.Acquire(lockfx.WithLabel(e.ctx, label), key, e.TTL)
@@ -117,8 +117,9 @@ var exclusion = []Promise{
 				e.fail("acquire with label %.40q: refused", label)
 			}
 			held := e.refused(e.Store, key).HeldBy
-			if plain := utf8.ValidString(label) && !strings.Contains(label, "\x00"); plain && held != "" && held != label {
-				e.fail("held by %.40q, want %.40q", held, label)
+			shown := held == label || len(held) >= 100 && strings.HasPrefix(label, held)
+			if plain := utf8.ValidString(label) && !strings.Contains(label, "\x00"); plain && held != "" && !shown {
+				e.fail("held by %.150q, want %.150q", held, label)
 			}
 			e.renew(e.Store, key, g.Token, e.TTL, true)
 			e.release(e.Store, key, g.Token, true)

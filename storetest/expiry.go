@@ -61,7 +61,7 @@ var expiry = []Promise{
 		e.renew(e.Store, key, token, e.TTL, true)
 	}},
 	{Name: "expiry/time-left-is-enough", Text: "Whoever waits for as long as a refusal told him finds the key free, also if the lease was renewed.", check: func(e *env) {
-		e.renew(e.Store, key, e.granted(e.Store, key), 2*e.TTL+e.Late, true)
+		e.renew(e.Store, key, e.granted(e.Store, key), 3*e.TTL/2+e.Late, true)
 		if left := e.refused(e.Store, key).RetryAfter; left > 0 {
 			e.outlive(left)
 			e.granted(e.Store, key)

@@ -37,21 +37,6 @@ var gatheredRenewals = []Promise{
 		},
 	},
 	{
-		Name: "many/extends-the-leases", Text: "RenewMany sets the time left of each lease.", needs: hasManyRenewer,
-		check: func(e *env) {
-			m := e.Store.(lockfx.ManyRenewer)
-			var renewals []lockfx.Renewal
-			for _, k := range []string{"a", "b", "c"} {
-				renewals = append(renewals, lockfx.Renewal{Key: k, Token: e.granted(e.Store, k), TTL: 3*e.TTL + e.Late})
-			}
-			m.RenewMany(e.ctx, renewals)
-			e.outlive(e.TTL)
-			for _, r := range renewals {
-				e.renew(e.Store, r.Key, r.Token, time.Duration(1)*e.TTL, true)
-			}
-		},
-	},
-	{
 		Name: "many/of-none", Text: "RenewMany of nothing answers nothing.", needs: hasManyRenewer,
 		check: func(e *env) {
 			if r := e.Store.(lockfx.ManyRenewer).RenewMany(e.ctx, nil); len(r) != 0 {

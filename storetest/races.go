@@ -31,7 +31,7 @@ var racing = []Promise{
 		})
 	}},
 	{Name: "races/one-release-is-true", Text: "Of many releases of one lease at once exactly one is true.", check: func(e *env) {
-		for range e.races(1000) {
+		for range e.races(1000) / 3 {
 			token := e.grantedFor(e.Store, key, e.longLease())
 			var freed atomic.Int64
 			e.each(4, func(int) {
@@ -65,7 +65,7 @@ func (e *env) handedOver(meddle func(token lockfx.Token)) {
 		}
 		defer over.Store(true)
 		began := time.Now()
-		for i := 0; i < e.races(5000) || e.Wrap == nil && time.Since(began) < 100*time.Millisecond; i++ {
+		for i := 0; e.Wrap != nil && i < 2000 || e.Wrap == nil && time.Since(began) < 200*time.Millisecond; i++ {
 			token := e.grantedFor(e.Store, key, e.longLease())
 			first.Store(int64(token))
 			e.breathe(i)
