@@ -70,9 +70,9 @@ type Breaker interface {
 }
 
 // A Closer is a [Store] that has something of its own to end, such as a
-// subscription. It never closes the client that it was given. A closed store may be
-// used again, when an application is started again: it then opens what it needs
-// anew.
+// subscription. It never closes the client that it was given, and frees no lease. A
+// closed store may be used again, when an application is started again: it then opens
+// what it needs anew.
 type Closer interface {
 	Close(ctx context.Context) error
 }

@@ -40,7 +40,8 @@ type Store interface {
 	// arrives after the lease was released is granted to nobody.
 	//
 	// Every acquisition is its own owner: a second Acquire is refused as long as
-	// the first lease is unexpired, whoever asks. The label of ctx ([LabelFrom])
+	// the first lease is unexpired, whoever asks, and a refusal changes nothing. The
+	// token is all that an owner needs, through any handle on the same data. The label of ctx ([LabelFrom])
 	// stays with the lease until it ends, and decides nothing.
 	Acquire(ctx context.Context, key string, ttl time.Duration) (Grant, error)
 
@@ -54,7 +55,8 @@ type Store interface {
 	// Release frees the lease on key if it is unexpired and carries exactly token;
 	// it then returns true, to one caller alone. False says that the lease was
 	// lost, so a release that is sent again because its answer was lost returns
-	// true or an error. A late release never touches the lease of the next holder.
+	// true or an error. A late release never touches the lease of the next holder,
+	// and what was freed stays free, also if the clock is set back.
 	Release(ctx context.Context, key string, token Token) (bool, error)
 }
 
@@ -63,7 +65,7 @@ type Grant struct {
 	// OK is strict: only true is a grant.
 	OK bool
 	// Token is at least 1 on a grant, and greater than every token that the store
-	// ever issued for the key.
+	// ever issued for the key, whatever its clock says. On a refusal it is 0.
 	Token Token
 	// HeldBy is, on a refusal and if it is known, the label of the holder, or the
 	// beginning of a long one. It is for people.

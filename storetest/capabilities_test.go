@@ -11,8 +11,8 @@ import (
 )
 
 // begin checks the call and takes the mutex of the engine; unlock it if err is nil.
-func (h handle) begin(ctx context.Context, key string) (string, error) {
-	key, err := h.check(ctx, key)
+func (h handle) begin(ctx context.Context, op, key string) (string, error) {
+	key, err := h.check(ctx, op, key)
 	if err == nil {
 		h.mu.Lock()
 	}
@@ -20,7 +20,7 @@ func (h handle) begin(ctx context.Context, key string) (string, error) {
 }
 
 func (h handle) Watch(ctx context.Context, key string) (<-chan struct{}, func(), error) {
-	key, err := h.begin(ctx, key)
+	key, err := h.begin(ctx, "watch", key)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -71,7 +71,7 @@ func (h handle) Watch(ctx context.Context, key string) (<-chan struct{}, func(),
 }
 
 func (h handle) Inspect(ctx context.Context, key string) (lockfx.Lease, error) {
-	key, err := h.begin(ctx, key)
+	key, err := h.begin(ctx, "inspect", key)
 	if err != nil {
 		return lockfx.Lease{}, err
 	}
@@ -96,7 +96,7 @@ func (h handle) Inspect(ctx context.Context, key string) (lockfx.Lease, error) {
 
 // Break looks whose lease it is that its caller means, and breaks that one alone.
 func (h handle) Break(ctx context.Context, key string) (bool, error) {
-	key, err := h.check(ctx, key)
+	key, err := h.check(ctx, "break", key)
 	if err != nil {
 		return false, err
 	}

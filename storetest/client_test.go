@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/lockfx/lockfx"
 )
@@ -26,14 +27,15 @@ func (h handle) now() time.Time {
 }
 
 // check returns the key as the engine knows it.
-func (h handle) check(ctx context.Context, key string) (string, error) {
+func (h handle) check(ctx context.Context, op, key string) (string, error) {
 	bad := lockfx.CheckKey(key)
 	switch {
 	case strings.Contains(key, "/") && h.has("some keys are refused"):
 		return "", fmt.Errorf("%w: key %q must not contain a slash", lockfx.ErrConfig, key)
-	case bad != nil && key != "" && len(key) <= lockfx.MaxKeyLen && h.has("odd bytes are taken"):
-	case key == "" && h.has("the empty key is taken"):
-	case len(key) > lockfx.MaxKeyLen && h.has("long keys are cut off"):
+	case strings.Contains(key, "\x00") && h.has("NUL is taken"):
+	case !utf8.ValidString(key) && h.has("what is no UTF-8 is taken"):
+	case key == "" && (h.has("the empty key is taken") || h.has("the empty key is taken by "+op)):
+	case len(key) > lockfx.MaxKeyLen && h.has("513 bytes are taken"):
 	case bad != nil:
 		return "", bad
 	}
@@ -50,14 +52,21 @@ func (h handle) check(ctx context.Context, key string) (string, error) {
 		key = strings.TrimRight(key, "0123456789")
 	case h.has("long keys are cut off"):
 		key = key[:min(len(key), 255)]
-	case h.has("a dead context is not looked at"):
+	case h.has(op + " does not look at a dead context"):
 		return key, nil
 	}
 	return key, ctx.Err()
 }
 
 func (h handle) ttl(ttl time.Duration) (time.Duration, error) {
-	if h.has("the ttl is cut down to milliseconds") {
+	switch {
+	case ttl == 0 && h.has("a ttl of zero lasts for ever"):
+		return 1000 * time.Hour, nil
+	case ttl < 0 && h.has("a negative ttl is taken"):
+		return ttl, nil
+	case ttl > 0 && ttl < time.Millisecond && h.has("the ttl is rounded to the resolution"):
+		return time.Millisecond, nil
+	case h.has("the ttl is cut down to milliseconds"):
 		return ttl.Truncate(time.Millisecond), nil
 	}
 	return ttl, lockfx.CheckTTL(ttl, time.Millisecond)
@@ -68,7 +77,7 @@ func (h handle) Acquire(ctx context.Context, key string, ttl time.Duration) (loc
 	if err != nil {
 		return lockfx.Grant{}, err
 	}
-	if key, err = h.check(ctx, key); err != nil {
+	if key, err = h.check(ctx, "acquire", key); err != nil {
 		return lockfx.Grant{}, err
 	}
 	label := lockfx.LabelFrom(ctx)
@@ -105,7 +114,7 @@ func (h handle) Renew(ctx context.Context, key string, token lockfx.Token, ttl t
 	if err != nil {
 		return false, err
 	}
-	if key, err = h.check(ctx, key); err != nil {
+	if key, err = h.check(ctx, "renew", key); err != nil {
 		return false, err
 	}
 	request := h.number()
@@ -123,7 +132,7 @@ func (h handle) Renew(ctx context.Context, key string, token lockfx.Token, ttl t
 }
 
 func (h handle) Release(ctx context.Context, key string, token lockfx.Token) (bool, error) {
-	key, err := h.check(ctx, key)
+	key, err := h.check(ctx, "release", key)
 	if err != nil {
 		return false, err
 	}
