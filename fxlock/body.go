@@ -1,8 +1,6 @@
 package fxlock
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -82,7 +80,7 @@ type asF struct{}
 
 func (asF) provide(b *body, s *settings) []any {
 	return []any{graph.Located(b.fromBound(s, b.f, func(bound *boundBody, _ fx.Lifecycle) reflect.Value {
-		return reflect.MakeFunc(b.f, func(args []reflect.Value) []reflect.Value { return bound.call(args, b.run) })
+		return reflect.MakeFunc(b.f, func(args []reflect.Value) []reflect.Value { return bound.call(args, nil) })
 	}), b.pc)}
 }
 
@@ -108,38 +106,18 @@ type body struct {
 // plainBody is a body for an F of ours, which takes the context and returns an error.
 func plainBody[F any](title string, fn any, run runSettings, pc uintptr) *body {
 	return &body{
-		f: reflect.TypeFor[F](), fn: returningError(reflect.ValueOf(fn)), run: run, pc: pc,
+		f: reflect.TypeFor[F](), fn: plan.ReturningError(reflect.ValueOf(fn)), run: run, pc: pc,
 		title: "fxlock." + title, results: "nothing or an error",
 	}
 }
 
-// returningError makes a function that returns nothing return an error.
-func returningError(fn reflect.Value) reflect.Value {
-	if fn.Kind() != reflect.Func || fn.IsNil() || fn.Type().NumOut() != 0 {
-		return fn
-	}
-	in := make([]reflect.Type, fn.Type().NumIn())
-	for i := range in {
-		in[i] = fn.Type().In(i)
-	}
-	t := reflect.FuncOf(in, []reflect.Type{graph.ErrorType}, fn.Type().IsVariadic())
-	return reflect.MakeFunc(t, func(args []reflect.Value) []reflect.Value {
-		if t.IsVariadic() {
-			fn.CallSlice(args)
-		} else {
-			fn.Call(args)
-		}
-		return []reflect.Value{reflect.Zero(graph.ErrorType)}
-	})
-}
-
 // plan checks b and plans its scope.
 func (b *body) plan(s *settings, p *plan.Planner) {
-	if err := b.check(); err != nil {
+	var err error
+	if b.inputs, err = plan.CheckPair(b.f, b.fn, b.results); err != nil {
 		s.faultErr(b.text, err)
 		return
 	}
-	var err error
 	if b.scope, err = p.Body(b.fn.Type(), b.inputs); err != nil {
 		s.faultErr(b.text, err)
 		return
@@ -158,53 +136,4 @@ func (b *body) plan(s *settings, p *plan.Planner) {
 			s.fault(b.text, fmt.Sprintf("takes no %v, which %v has as an input", in, b.f))
 		}
 	}
-}
-
-// check holds f and fn against each other.
-func (b *body) check() error {
-	if b.f.Kind() != reflect.Func || b.f.Name() == "" {
-		return fmt.Errorf("%v must be a func type of your own, such as: type Nightly func(context.Context) error", b.f)
-	}
-	if isAnnotated(b.fn) {
-		return errAnnotated
-	}
-	if b.fn.Kind() != reflect.Func || b.fn.IsNil() {
-		return errors.New("must have a function to run")
-	}
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	if b.f.NumIn() == 0 || b.f.In(0) != reflect.TypeFor[context.Context]() {
-		fault("%v must take a context.Context first", b.f)
-	}
-	if b.f.IsVariadic() {
-		fault("%v must not be variadic: take a slice", b.f)
-	}
-	if n := b.f.NumOut(); n == 0 || b.f.Out(n-1) != graph.ErrorType {
-		fault("%v must return an error last", b.f)
-	}
-	seen := map[reflect.Type]bool{}
-	for i := 1; i < b.f.NumIn(); i++ {
-		in := b.f.In(i)
-		if seen[in] || in == reflect.TypeFor[context.Context]() {
-			fault("%v takes %v twice: inputs are told apart by their types, so give one a type of its own", b.f, in)
-		}
-		seen[in] = true
-		b.inputs = append(b.inputs, in)
-	}
-	if !sameResults(b.f, b.fn.Type()) {
-		fault("%v must return %s", b.fn.Type(), b.results)
-	}
-	return errors.Join(faults...)
-}
-
-func sameResults(a, b reflect.Type) bool {
-	if a.NumOut() != b.NumOut() {
-		return false
-	}
-	for i := range a.NumOut() {
-		if a.Out(i) != b.Out(i) {
-			return false
-		}
-	}
-	return true
 }

@@ -112,9 +112,8 @@ func (b *boundBody) drainHook() fx.Hook {
 	}
 }
 
-// call runs the body once under run, with args as the F takes them, and returns what
-// the F returns.
-func (b *boundBody) call(args []reflect.Value, run runSettings) []reflect.Value {
+// call runs the body once, with args as the F takes them, and returns what the F returns.
+func (b *boundBody) call(args []reflect.Value, notify *callbacks) []reflect.Value {
 	last := b.f.NumOut() - 1
 	out := make([]reflect.Value, last+1)
 	for i := range out {
@@ -125,18 +124,19 @@ func (b *boundBody) call(args []reflect.Value, run runSettings) []reflect.Value 
 		err = fmt.Errorf("run %q: %w", b.lock.Key(), err)
 	} else {
 		defer leave()
-		err = b.lock.run(ctx, b.src, args[1:], run, b.condition, func(h *lifecycle.Hold, args []reflect.Value) error {
-			call := func() error {
-				copy(out, b.fn.Call(args))
-				err, _ := out[last].Interface().(error)
-				return err
-			}
-			if run.follow != nil {
-				run.follow.body(h, call)
-				return nil
-			}
-			return call()
-		})
+		err = b.lock.run(ctx, &job{settings: b.run, condition: b.condition, source: b.src, inputs: args[1:], notify: notify},
+			func(_ context.Context, h *lifecycle.Hold, args []reflect.Value) error {
+				call := func() error {
+					copy(out, b.fn.Call(args))
+					err, _ := out[last].Interface().(error)
+					return err
+				}
+				if notify != nil {
+					notify.body(h, call)
+					return nil
+				}
+				return call()
+			})
 	}
 	out[last] = reflect.ValueOf(&err).Elem()
 	return out
@@ -144,10 +144,8 @@ func (b *boundBody) call(args []reflect.Value, run runSettings) []reflect.Value 
 
 // callPlain is call for an F that takes the context alone and returns the error
 // alone.
-func (b *boundBody) callPlain(ctx context.Context, follow *follow) error {
-	run := b.run
-	run.follow = follow
-	out := b.call([]reflect.Value{reflect.ValueOf(&ctx).Elem()}, run)
+func (b *boundBody) callPlain(ctx context.Context, notify *callbacks) error {
+	out := b.call([]reflect.Value{reflect.ValueOf(&ctx).Elem()}, notify)
 	err, _ := out[0].Interface().(error)
 	return err
 }

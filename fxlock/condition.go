@@ -2,11 +2,10 @@ package fxlock
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"reflect"
 
 	"github.com/lockfx/lockfx/fxlock/internal/graph"
+	"github.com/lockfx/lockfx/fxlock/internal/plan"
 	"github.com/lockfx/lockfx/internal/runscope"
 )
 
@@ -24,7 +23,7 @@ import (
 func If(fn any) LockOrRunOption {
 	c := &condition{text: "fxlock.If(" + graph.FuncText(fn) + ")", fn: reflect.ValueOf(fn)}
 	return bothOption(c.text, func(r *runSettings) {
-		if err := c.check(); err != nil {
+		if err := plan.CheckPredicate(c.fn); err != nil {
 			r.faults = append(r.faults, faultOf(c.text, err))
 			return
 		}
@@ -38,20 +37,6 @@ type condition struct {
 	fn   reflect.Value
 }
 
-func (c *condition) check() error {
-	if isAnnotated(c.fn) {
-		return errAnnotated
-	}
-	if !c.fn.IsValid() || c.fn.Kind() != reflect.Func || c.fn.IsNil() {
-		return errors.New("must be a function")
-	}
-	t := c.fn.Type()
-	if n := t.NumOut(); n == 0 || n > 2 || t.Out(0).Kind() != reflect.Bool || n == 2 && t.Out(1) != graph.ErrorType {
-		return fmt.Errorf("%v must return a bool, or a bool and an error", t)
-	}
-	return nil
-}
-
 // predicate is a condition with values of the application.
 type predicate struct {
 	lock *Lock
@@ -59,9 +44,13 @@ type predicate struct {
 	from *runscope.Source
 }
 
-// evaluate calls the condition.
+// evaluate reports whether the body is wanted, as it is where there is no condition.
 func (p *predicate) evaluate(ctx context.Context) (bool, error) {
-	scope, err := p.from.Open([]reflect.Value{reflect.ValueOf(&ctx).Elem()})
+	if p == nil {
+		return true, nil
+	}
+	asked := ctx // of its own, or a run without a condition would pay for its way to the heap
+	scope, err := p.from.Open([]reflect.Value{reflect.ValueOf(&asked).Elem()})
 	if err != nil {
 		return false, p.lock.scopeError("ask the condition", err)
 	}

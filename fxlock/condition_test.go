@@ -267,3 +267,23 @@ func TestAConditionIsCheckedWhenItIsMade(t *testing.T) {
 		})
 	}
 }
+
+// A lease that is lost while the condition is evaluated has nothing built under it: it would
+// get a token that is stale.
+func TestRun_BuildsNothingUnderALostLease(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		store := fxlock.NewMemoryStore()
+		built := func() *DB { t.Error("a constructor of the run was called"); return nil }
+		lock := newLock(t, store, fxlock.PerRun(built))
+		err := lock.Run(t.Context(), func(*DB) { t.Error("the body ran") }, fxlock.If(func(ctx context.Context) bool {
+			if lock.Held() {
+				_, _ = store.Break(ctx, key)
+				_, _ = lock.Tick(ctx)
+			}
+			return true
+		}))
+		if !errors.Is(err, lockfx.ErrLost) {
+			t.Errorf("err = %v", err)
+		}
+	})
+}

@@ -101,7 +101,7 @@ func (l *Leadership) hook() fx.Hook {
 // stop it; it ends first, so that there is one at a time.
 func (l *Leadership) start() {
 	lock := l.bound.lock
-	self := lockfx.LabelFrom(lock.labelled(context.Background(), l.bound.run))
+	self := lockfx.LabelFrom(lock.labelled(context.Background(), l.bound.run.label))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.campaign = campaign.Start(lock.machine.Load().Disposing(), campaign.Config{
@@ -112,7 +112,7 @@ func (l *Leadership) start() {
 
 // lead waits for the lock and runs one term.
 func (l *Leadership) lead(ctx context.Context, t *campaign.Term) error {
-	return l.bound.callPlain(ctx, &follow{
+	return l.bound.callPlain(ctx, &callbacks{
 		missed:  t.Missed,
 		granted: func(h *lifecycle.Hold) { t.Granted(h) },
 		body:    func(_ *lifecycle.Hold, call func() error) { t.Run(call) },

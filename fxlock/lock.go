@@ -148,7 +148,7 @@ func (l *Lock) Acquire(ctx context.Context) (bool, error) {
 	if !m.Disposed() && !l.line.Idle() { // a try never overtakes those who wait
 		return false, fmt.Errorf("acquire %q: %w: others of this process run under it, or wait for it", l.Key(), lockfx.ErrNotIdle)
 	}
-	return m.Acquire(l.labelled(ctx, runSettings{}))
+	return m.Acquire(l.labelled(ctx, ""))
 }
 
 // Release gives the lease back. It returns true only if the store confirmed it,
@@ -183,11 +183,12 @@ func (l *Lock) Dispose(ctx context.Context) error {
 	return l.machine.Load().Dispose(ctx)
 }
 
-// labelled returns ctx with the label that refused callers elsewhere see.
-func (l *Lock) labelled(ctx context.Context, run runSettings) context.Context {
+// labelled returns ctx with the label that refused callers elsewhere see: own, if it is
+// set.
+func (l *Lock) labelled(ctx context.Context, own string) context.Context {
 	switch s := l.settings; {
-	case run.label != "":
-		return lockfx.WithLabel(ctx, run.label)
+	case own != "":
+		return lockfx.WithLabel(ctx, own)
 	case s.label != "":
 		return lockfx.WithLabel(ctx, s.label)
 	case lockfx.LabelFrom(ctx) != "":

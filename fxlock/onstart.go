@@ -92,7 +92,7 @@ func (p asOnStart) provide(b *body, s *settings) []any {
 func (b *boundBody) work(ctx context.Context) error {
 	var returned error
 	done := false
-	err := b.callPlain(ctx, &follow{body: func(h *lifecycle.Hold, call func() error) {
+	err := b.callPlain(ctx, &callbacks{body: func(h *lifecycle.Hold, call func() error) {
 		returned = call()
 		done = returned == nil && h.Held()
 	}})

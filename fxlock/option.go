@@ -11,7 +11,6 @@ import (
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock/internal/graph"
-	"github.com/lockfx/lockfx/internal/lifecycle"
 )
 
 // An Option configures a lock: [Module], [New]. It prints itself as it is written.
@@ -58,17 +57,8 @@ type runSettings struct {
 	skipOn    choice[skips]
 	gate      choice[gateOf]
 	after     []reflect.Type // markers of jobs of the start
-	follow    *follow        // or nil
 
 	faults []error
-}
-
-// follow is what a campaign, or a start, wants to know of a run. The error of such a run
-// says what it came to, apart from what its body returned: that goes to body.
-type follow struct {
-	missed  func(error)                                // an attempt did not get the lock; may be nil
-	granted func(*lifecycle.Hold)                      // the lock is held; may be nil
-	body    func(h *lifecycle.Hold, call func() error) // calls the body
 }
 
 // fault notes that the option printed as text breaks rule.

@@ -2,13 +2,12 @@ package fxlock
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"reflect"
 
 	"github.com/lockfx/lockfx"
-	"github.com/lockfx/lockfx/fxlock/internal/graph"
+	"github.com/lockfx/lockfx/fxlock/internal/plan"
 	"github.com/lockfx/lockfx/internal/lifecycle"
+	"github.com/lockfx/lockfx/internal/waiting"
 )
 
 // Do runs body under the lock, without dependency injection and so at the least
@@ -20,17 +19,13 @@ func (l *Lock) Do(ctx context.Context, body func(context.Context, lockfx.Holder)
 		return err
 	}
 	if body == nil {
-		return l.scopeError("check the body", errNilBody)
+		return l.scopeError("check the body", plan.ErrNilBody)
 	}
 	condition, err := l.predicateOf(run)
 	if err != nil {
 		return err
 	}
-	return l.under(ctx, run, condition, func(ctx context.Context, h *lifecycle.Hold) error {
-		if err := l.mayStart(ctx, h); err != nil {
-			return err
-		}
-		h.Owe()
+	return l.run(ctx, &job{settings: run, condition: condition}, func(ctx context.Context, h *lifecycle.Hold, _ []reflect.Value) error {
 		return body(ctx, h)
 	})
 }
@@ -40,7 +35,7 @@ func (l *Lock) Do(ctx context.Context, body func(context.Context, lockfx.Holder)
 func DoValue[T any](ctx context.Context, l *Lock, body func(context.Context, lockfx.Holder) (T, error), opts ...RunOption) (T, error) {
 	var v T
 	if body == nil {
-		return v, l.scopeError("check the body", errNilBody)
+		return v, l.scopeError("check the body", plan.ErrNilBody)
 	}
 	err := l.Do(ctx, func(ctx context.Context, h lockfx.Holder) (err error) {
 		v, err = body(ctx, h)
@@ -87,7 +82,11 @@ func RunValue[T any](ctx context.Context, l *Lock, body any, opts ...RunOption) 
 // valid.
 func (l *Lock) runBody(ctx context.Context, body any, dst reflect.Value, opts []RunOption) error {
 	fn := reflect.ValueOf(body)
-	if err := checkBody(fn, dst); err != nil {
+	var result reflect.Type
+	if dst.IsValid() {
+		result = dst.Type()
+	}
+	if err := plan.CheckFunc(fn, result); err != nil {
 		return l.scopeError("check the body", err)
 	}
 	run, err := l.settle(opts)
@@ -102,7 +101,7 @@ func (l *Lock) runBody(ctx context.Context, body any, dst reflect.Value, opts []
 	if err != nil {
 		return err
 	}
-	return l.run(ctx, src, nil, run, condition, func(_ *lifecycle.Hold, args []reflect.Value) error {
+	return l.run(ctx, &job{settings: run, condition: condition, source: src}, func(_ context.Context, _ *lifecycle.Hold, args []reflect.Value) error {
 		out := fn.Call(args)
 		if dst.IsValid() {
 			dst.Set(out[0])
@@ -116,58 +115,115 @@ func (l *Lock) runBody(ctx context.Context, body any, dst reflect.Value, opts []
 	})
 }
 
-var errNilBody = fmt.Errorf("%w: must be a function, and is nil", lockfx.ErrConfig)
-
-// A body is called with what its parameters say, so its type must say all.
-var errAnnotated = errors.New("must be a plain function, not what fx.Annotate returns: an fx.In struct tags parameters as well")
-
-func isAnnotated(fn reflect.Value) bool { return fn.IsValid() && graph.IsAnnotated(fn.Interface()) }
-
-// checkBody checks that fn is a function that returns a value for dst, if that is
-// valid, and then nothing or an error.
-func checkBody(fn, dst reflect.Value) error {
-	switch {
-	case !fn.IsValid() || fn.Kind() == reflect.Func && fn.IsNil():
-		return errNilBody
-	case isAnnotated(fn):
-		return fmt.Errorf("%w: %w", lockfx.ErrConfig, errAnnotated)
-	case fn.Kind() != reflect.Func:
-		return fmt.Errorf("%w: must be a function, not of type %v", lockfx.ErrConfig, fn.Type())
-	}
-	t := fn.Type()
-	n := t.NumOut()
-	if n > 0 && t.Out(n-1) == graph.ErrorType {
-		n--
-	}
-	switch {
-	case dst.IsValid() && (n != 1 || t.Out(0) != dst.Type()):
-		return fmt.Errorf("%w: %v must return %v, or %v and an error", lockfx.ErrConfig, t, dst.Type(), dst.Type())
-	case !dst.IsValid() && n != 0:
-		return fmt.Errorf("%w: %v must return nothing or an error; fxlock.RunValue takes a value", lockfx.ErrConfig, t)
-	}
-	return nil
+// job is one run: what it asks for, and how.
+type job struct {
+	settings  runSettings
+	condition *predicate      // or nil
+	source    *plan.Source    // of the scope; nil for a run without one
+	inputs    []reflect.Value // of the call
+	notify    *callbacks      // or nil
 }
 
-// settle adds up the options of a run.
-func (l *Lock) settle(opts []RunOption) (runSettings, error) {
-	run, err := newRunSettings(opts)
-	run = run.over(l.settings.run)
-	if len(run.after) > 0 {
-		err = errors.Join(err, fmt.Errorf("%w: fxlock.After is for a fxlock.Body, an OnStart or a Lead", lockfx.ErrConfig))
-	}
-	if err = errors.Join(err, run.check()); err != nil {
-		return run, l.scopeError("check the options", err)
-	}
-	return run, nil
+// callbacks are for a campaign or a start, to which the error of a run says what it came to
+// apart from what its body returned: that goes to body.
+type callbacks struct {
+	missed  func(error)                                // an attempt did not get the lock; may be nil
+	granted func(*lifecycle.Hold)                      // the lock is held; may be nil
+	body    func(h *lifecycle.Hold, call func() error) // calls the body
 }
 
-// mayStart refuses to start a body whose lease was lost, whose caller gave up or whose
-// application stopped in the meantime: its holder would have no token any more.
-func (l *Lock) mayStart(ctx context.Context, h *lifecycle.Hold) error {
+// run takes a run through its legs, in order:
+//
+//	condition, wait and acquire, condition again, scope, hooks, body, teardown, release
+//
+// A leg begins when the one before it went well. But a scope that was begun is torn down,
+// and a lease that was granted is released, whatever happens: also when body panics or
+// ends its goroutine.
+func (l *Lock) run(ctx context.Context, j *job, body func(context.Context, *lifecycle.Hold, []reflect.Value) error) error {
+	switch wanted, err := j.condition.evaluate(ctx); {
+	case err != nil:
+		return err
+	case !wanted:
+		return l.notBegun(j.settings.skipOn.value, &lockfx.SkippedError{Key: l.Key()}, nil)
+	}
+
+	given := lockfx.LabelFrom(ctx)
+	began, unwanted := false, false
+	err := l.line.Run(l.labelled(ctx, j.settings.label), l.request(j), func(ctx context.Context, h *lifecycle.Hold) (err error) {
+		ctx = unlabelled(ctx, given)
+		j.granted(h)
+
+		wanted, err := j.condition.evaluate(ctx)
+		if err != nil {
+			return err
+		}
+		if began, unwanted = wanted, !wanted; unwanted {
+			return nil
+		}
+
+		token := h.Token()
+		if err := l.mayStart(ctx, token); err != nil {
+			return err
+		}
+		var args []reflect.Value
+		if j.source != nil {
+			scope := l.newScope(ctx)
+			defer func() { err = join(err, scope.close(h)) }()
+			if args, err = scope.open(j.source, h, token, j.inputs); err != nil {
+				return err
+			}
+			if err := scope.start(); err != nil {
+				return err
+			}
+			if err := l.mayStart(ctx, h.Token()); err != nil {
+				return err
+			}
+		}
+
+		h.Owe() // not before: nothing was done that should not be done again soon
+		return body(ctx, h, args)
+	})
+
+	switch {
+	case unwanted && j.notify != nil: // the lock's own event says if the release failed
+		return l.notBegun(j.settings.skipOn.value, &lockfx.SkippedError{Key: l.Key(), Acquired: true}, nil)
+	case unwanted:
+		return l.notBegun(j.settings.skipOn.value, &lockfx.SkippedError{Key: l.Key(), Acquired: true}, err)
+	case err != nil && !began:
+		return l.notBegun(j.settings.skipOn.value, err, nil)
+	}
+	return err
+}
+
+// request is what j asks of the queue.
+func (l *Lock) request(j *job) waiting.Request {
+	run := &j.settings
+	request := waiting.Request{
+		Machine: l.machine.Load(),
+		Limit:   run.wait.value,
+		Terms:   lifecycle.Terms{MinHold: run.minHold.value, OweLater: true, MaxHold: run.maxHold.value},
+		Gate:    run.gate.value.bind(l.Key()),
+	}
+	if j.notify != nil {
+		request.Missed = j.notify.missed
+	}
+	return request
+}
+
+// granted notifies whom it concerns that the lock is held.
+func (j *job) granted(h *lifecycle.Hold) {
+	if j.notify != nil && j.notify.granted != nil {
+		j.notify.granted(h)
+	}
+}
+
+// mayStart refuses to go on where the caller gave up, the application stopped, or the lease
+// was lost: token, the holder's, is 0 then.
+func (l *Lock) mayStart(ctx context.Context, token lockfx.Token) error {
 	switch cause := context.Cause(ctx); {
 	case cause != nil:
 		return l.scopeError("start the body", cause)
-	case !h.Held():
+	case token == 0:
 		return l.scopeError("start the body", lockfx.ErrLost)
 	}
 	return nil

@@ -32,7 +32,7 @@ type Scope struct {
 // one of them failed, the scope starts nothing more and every later call fails.
 func (s *Scope) Invoke(fn any) error {
 	v := reflect.ValueOf(fn)
-	if err := checkBody(v, reflect.Value{}); err != nil {
+	if err := plan.CheckFunc(v, nil); err != nil {
 		return s.fault("invoke", err)
 	}
 	args, err := s.inner.Resolve(v.Type())
@@ -63,50 +63,33 @@ func Get[T any](s *Scope, name ...string) (T, error) {
 
 func (s *Scope) fault(op string, err error) error { return s.lock.scopeError(op, err) }
 
-// run runs call under the lock with arguments from a fresh scope.
-func (l *Lock) run(ctx context.Context, src *plan.Source, inputs []reflect.Value, run runSettings, condition *predicate, call func(*lifecycle.Hold, []reflect.Value) error) error {
-	return l.under(ctx, run, condition, func(ctx context.Context, h *lifecycle.Hold) (err error) {
-		s := &Scope{lock: l, ctx: ctx, opened: hooks.New(l.settings.teardownTimeout)}
-		defer func() { err = join(err, s.close(h)) }()
-		args, err := s.open(src, h, inputs)
-		if err != nil {
-			return err
-		}
-		h.Owe() // not before: nothing was done that should not be done again soon
-		return call(h, args)
-	})
+func (l *Lock) newScope(ctx context.Context) *Scope {
+	return &Scope{lock: l, ctx: ctx, opened: hooks.New(l.settings.teardownTimeout)}
 }
 
-// open builds the scope and returns the body's arguments. What was lost, cancelled
-// or stopped in the meantime is an error.
-func (s *Scope) open(src *plan.Source, h *lifecycle.Hold, inputs []reflect.Value) ([]reflect.Value, error) {
+// open binds what the run gives, its token foremost, and returns the body's arguments.
+func (s *Scope) open(src *plan.Source, h *lifecycle.Hold, token lockfx.Token, inputs []reflect.Value) ([]reflect.Value, error) {
+	run := plan.Values{Context: s.ctx, Token: token, Holder: h, Lifecycle: s.opened, Hand: s, Inputs: inputs}
+	if src.Logger != nil {
+		run.Logger = src.Logger.With(keyField(h.Key()), fenceField(token))
+	}
 	var err error
-	if s.inner, err = src.Open(s.values(src, h, inputs)); err != nil {
+	if s.inner, err = src.Open(run); err != nil {
 		return nil, s.fault("bind the run's values", err)
 	}
 	args, err := s.inner.Args()
 	if err != nil {
 		return nil, s.fault("build the body's parameters", err)
 	}
-	if err := s.opened.Start(s.ctx); err != nil {
-		return nil, s.fault("start the run's values", err)
-	}
-	if err := s.lock.mayStart(s.ctx, h); err != nil {
-		return nil, err
-	}
 	return args, nil
 }
 
-// values are what the run binds.
-func (s *Scope) values(src *plan.Source, h *lifecycle.Hold, inputs []reflect.Value) plan.Values {
-	v := plan.Values{
-		Context: s.ctx, Token: lockfx.TokenFrom(s.ctx), Holder: h,
-		Lifecycle: s.opened, Hand: s, Inputs: inputs,
+// start starts the hooks of what was built.
+func (s *Scope) start() error {
+	if err := s.opened.Start(s.ctx); err != nil {
+		return s.fault("start the run's values", err)
 	}
-	if src.Logger != nil {
-		v.Logger = src.Logger.With(keyField(h.Key()), fenceField(v.Token))
-	}
-	return v
+	return nil
 }
 
 // close tears the scope down, while the lease is still held and renewed. Nothing is
@@ -127,4 +110,23 @@ func (s *Scope) close(h *lifecycle.Hold) error {
 		return s.fault("tear the scope down", err)
 	}
 	return nil
+}
+
+// sourceFor returns what runs of a body of type t start from, where the type is met
+// for the first time at run time.
+func (l *Lock) sourceFor(t reflect.Type) (*plan.Source, error) {
+	known, ok := l.sources.Load(t)
+	if !ok {
+		src, err := l.settings.planner.SharedSource(t, l.shared, l.logger)
+		if err != nil {
+			known = l.scopeError("resolve the body's parameters", err)
+		} else {
+			known = src
+		}
+		l.sources.Store(t, known)
+	}
+	if err, bad := known.(error); bad {
+		return nil, err
+	}
+	return known.(*plan.Source), nil
 }

@@ -133,6 +133,19 @@ func (s *settings) defaultTTL() time.Duration {
 	return defaultTTL
 }
 
+// settle adds up the options of a run.
+func (l *Lock) settle(opts []RunOption) (runSettings, error) {
+	run, err := newRunSettings(opts)
+	run = run.over(l.settings.run)
+	if len(run.after) > 0 {
+		err = errors.Join(err, fmt.Errorf("%w: fxlock.After is for a fxlock.Body, an OnStart or a Lead", lockfx.ErrConfig))
+	}
+	if err = errors.Join(err, run.check()); err != nil {
+		return run, l.scopeError("check the options", err)
+	}
+	return run, nil
+}
+
 // placeholder stands for a store that is not there yet.
 type placeholder struct{ lockfx.Store }
 

@@ -47,11 +47,11 @@ func SkipOn(reasons ...error) LockOrRunOption {
 // skips says which reasons not to begin are no error.
 type skips struct{ held, unwanted bool }
 
-// ended notes that a run is over which did not begin because of reason, and returns what
-// its caller gets. failure is what else went wrong.
-func (s skips) ended(l *Lock, reason, failure error) error {
+// notBegun ends a run whose body did not begin because of reason, and returns what its
+// caller gets. failure is what else went wrong.
+func (l *Lock) notBegun(skip skips, reason, failure error) error {
 	unwanted := errors.Is(reason, lockfx.ErrSkipped)
-	skipped := s.unwanted && unwanted || s.held && contention(reason)
+	skipped := skip.unwanted && unwanted || skip.held && contention(reason)
 	if unwanted || skipped {
 		l.machine.Load().Announce(lockfx.Event{Kind: lockfx.EventSkipped, Err: reason})
 	}
