@@ -10,7 +10,7 @@ import (
 // says of time and however its watches behave.
 const (
 	// minPause and maxPause bound the pauses where nothing wakes: between polls, after an
-	// outage, and after the loss of a watch.
+	// outage, and after the loss of a watch. Signals may wake sooner, up to a point.
 	minPause = 50 * time.Millisecond
 	maxPause = time.Second
 
@@ -19,10 +19,10 @@ const (
 	// lease look long. With a minute, 50 waiting processes ask once a second in all.
 	longestSleep = time.Minute
 
-	// A waiter looks once an interval in the long run, and some looks may come early: a key
-	// that changes hands quickly wakes all who wait, and all but one in vain.
-	interval = 100 * time.Millisecond
-	early    = 200
+	// early is how many looks may come before their time: in the long run a waiter looks once
+	// in minPause. A key that changes hands quickly wakes all who wait, and all but one in
+	// vain. Among 50 processes nearly every one has its turn before 500 looks.
+	early = 500
 
 	// watchWithin bounds an attempt to watch: nothing is asked meanwhile.
 	watchWithin = 5 * time.Second
@@ -56,8 +56,8 @@ func (w *waiter) pace(wait context.Context) bool {
 	if w.next.Before(now) {
 		w.next = now
 	}
-	w.next = w.next.Add(interval)
-	if !rest(wait, w.next.Sub(now)-early*interval) {
+	w.next = w.next.Add(minPause)
+	if !rest(wait, w.next.Sub(now)-early*minPause) {
 		return false
 	}
 	select {

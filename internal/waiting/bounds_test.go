@@ -55,7 +55,7 @@ func TestWait_AsksNeitherTooOftenNorTooSeldom(t *testing.T) {
 	const (
 		seldom = 80          // once in 45 s
 		polled = 9600        // twice in 0.75 s
-		paced  = 36000 + 210 // ten times a second, and 200 times at once
+		paced  = 72000 + 510 // twenty times a second, and 500 times at once
 	)
 	for name, tt := range map[string]struct {
 		watch   func(context.Context) <-chan struct{} // nil: it can't be watched
