@@ -60,7 +60,8 @@ var rule = []room{
 	{dir: "fxlock/internal/mapdecode", modules: []string{mapstruct, levenshtein}},
 	{dir: "fxlock/internal/campaign", rooms: []string{".", "internal/waiting"}},
 	{dir: "fxlock/internal/notify"},
-	{dir: "fxlock/internal/graph", modules: []string{uberFx}},
+	{dir: "fxlock/internal/faults", rooms: []string{"."}},
+	{dir: "fxlock/internal/graph", rooms: []string{"."}, modules: []string{uberFx}},
 	{dir: "fxlock/internal/plan", rooms: []string{".", "internal/runscope", "fxlock/internal/graph"}, modules: []string{uberFx, uberZap}},
 	{
 		dir:     "fxlock/internal/...",

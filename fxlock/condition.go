@@ -2,8 +2,13 @@ package fxlock
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"reflect"
+	"strings"
 
+	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock/internal/faults"
 	"github.com/lockfx/lockfx/fxlock/internal/graph"
 	"github.com/lockfx/lockfx/fxlock/internal/plan"
 	"github.com/lockfx/lockfx/internal/runscope"
@@ -24,7 +29,7 @@ func If(fn any) LockOrRunOption {
 	c := &condition{text: "fxlock.If(" + graph.FuncText(fn) + ")", fn: reflect.ValueOf(fn)}
 	return bothOption(c.text, func(r *runSettings) {
 		if err := plan.CheckPredicate(c.fn); err != nil {
-			r.faults = append(r.faults, faultOf(c.text, err))
+			r.faults = append(r.faults, faults.Of(c.text, err))
 			return
 		}
 		r.condition.set(c)
@@ -78,11 +83,70 @@ func (l *Lock) predicateOf(run runSettings) (*predicate, error) {
 	}
 	from, err := l.settings.planner.SharedCondition(c.fn.Type(), l.shared)
 	if err != nil {
-		return nil, l.scopeError("check the options", faultOf(c.text, err))
+		return nil, l.scopeError("check the options", faults.Of(c.text, err))
 	}
 	known := &predicate{l, c.fn, from}
 	if c == l.settings.run.condition.value { // others may be made for each run
 		l.predicates.Store(c, known)
 	}
 	return known, nil
+}
+
+// SkipOn makes it no error that a run did not begin because of one of reasons: the run
+// is skipped, and returns nil and zero values. The reasons can be
+//
+//   - [lockfx.ErrNotAcquired]: another holds the lock, also after a [Wait]; for schedulers
+//     that should not report "another replica runs this" as a failure.
+//   - [lockfx.ErrSkipped]: [If] said no.
+//
+// What the body itself returns is never skipped, even if it matches: it may be the refusal
+// of another lock, after half of the work. Nor is an outage, a wait that was cancelled or
+// ended by the stop of the application, or a run inside a run of the same lock.
+//
+// A run that is skipped is a [lockfx.EventSkipped], whose Err is what SkipOn left out.
+func SkipOn(reasons ...error) LockOrRunOption {
+	names := make([]string, len(reasons))
+	var skip skips
+	known := len(reasons) > 0
+	for i, reason := range reasons {
+		switch reason {
+		case lockfx.ErrNotAcquired: //nolint:errorlint // the sentinels themselves are meant
+			names[i], skip.held = "lockfx.ErrNotAcquired", true
+		case lockfx.ErrSkipped:
+			names[i], skip.unwanted = "lockfx.ErrSkipped", true
+		default:
+			names[i], known = fmt.Sprintf("%v", reason), false
+		}
+	}
+	text := "fxlock.SkipOn(" + strings.Join(names, ", ") + ")"
+	return bothOption(text, func(r *runSettings) {
+		if !known {
+			r.fault(text, "takes lockfx.ErrNotAcquired, lockfx.ErrSkipped, or both")
+		}
+		r.skipOn.set(skip)
+	})
+}
+
+// skips says which reasons not to begin are no error.
+type skips struct{ held, unwanted bool }
+
+// notBegun ends a run whose body did not begin because of reason, and returns what its
+// caller gets. failure is what else went wrong.
+func (l *Lock) notBegun(skip skips, reason, failure error) error {
+	unwanted := errors.Is(reason, lockfx.ErrSkipped)
+	skipped := skip.unwanted && unwanted || skip.held && contention(reason)
+	if unwanted || skipped {
+		l.machine.Load().Announce(lockfx.Event{Kind: lockfx.EventSkipped, Err: reason})
+	}
+	if skipped {
+		return failure
+	}
+	return join(reason, failure)
+}
+
+// contention reports whether another has the lock, and nothing else is wrong.
+func contention(err error) bool {
+	var refusal *lockfx.NotAcquiredError
+	nested := errors.As(err, &refusal) && refusal.Nested
+	return errors.Is(err, lockfx.ErrNotAcquired) && !nested && !errors.Is(err, context.Canceled) && !errors.Is(err, lockfx.ErrDisposed)
 }

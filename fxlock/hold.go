@@ -1,11 +1,12 @@
 package fxlock
 
 import (
+	"context"
 	"fmt"
 	"time"
 
-	"github.com/lockfx/lockfx"
-	"github.com/lockfx/lockfx/internal/lifecycle"
+	"github.com/lockfx/lockfx/fxlock/internal/faults"
+	"github.com/lockfx/lockfx/fxlock/internal/graph"
 	"github.com/lockfx/lockfx/internal/waiting"
 )
 
@@ -29,7 +30,7 @@ func Wait(limit time.Duration) LockOrRunOption {
 			return
 		}
 		if limit > 0 && limit < time.Millisecond {
-			r.fault(text, brokenBy(limit))
+			r.fault(text, faults.OfDuration(limit))
 			return
 		}
 		r.wait.set(limit)
@@ -65,16 +66,10 @@ func MaxHold(d time.Duration) LockOrRunOption {
 	return holdOption("fxlock.MaxHold", d, func(r *runSettings) { r.maxHold.set(d) })
 }
 
-// WithCallTimeout bounds each single call of the store. Without it a request or a
-// heartbeat is bounded by the lease, and a release by [WithReleaseTimeout].
-func WithCallTimeout(d time.Duration) Option {
-	return positive("fxlock.WithCallTimeout", d, func(s *settings) { s.callTimeout = d })
-}
-
 func holdOption(name string, d time.Duration, set func(*runSettings)) LockOrRunOption {
 	text := name + "(" + d.String() + ")"
 	return bothOption(text, func(r *runSettings) {
-		if rule := brokenBy(d); rule != "" {
+		if rule := faults.OfDuration(d); rule != "" {
 			r.fault(text, rule)
 			return
 		}
@@ -93,42 +88,51 @@ func bothOption(text string, set func(*runSettings)) LockOrRunOption {
 	}
 }
 
-// choice is a setting that may not have been made.
-type choice[T any] struct {
-	value T
-	made  bool
+// Gate stands in front of the store: a run passes it before it asks, and only the
+// first of those who wait for one *Lock does. The function ThroughHost of package
+// layeredfx makes one that lets one contender of a host through.
+//
+// If it has a method Check() error, that is asked when the option is made.
+type Gate interface {
+	// Enter passes the gate for key. A limit of 0 is one attempt. Otherwise it waits
+	// until ctx ends, which is within limit, unless limit is negative: then there is
+	// none. ctx bounds Enter, and not what follows.
+	//
+	// When it does not pass, err should be a [lockfx.NotAcquiredError] that says who is
+	// in the way. When it does, leave is called once, when the run is over, and its
+	// error is joined to that of the run. note is added to the run's log lines and
+	// events.
+	Enter(ctx context.Context, key string, limit time.Duration) (leave func() error, note string, err error)
 }
 
-func (c *choice[T]) set(v T) { c.value, c.made = v, true }
-
-// or returns c, or other where c was not made.
-func (c choice[T]) or(other choice[T]) choice[T] {
-	if c.made {
-		return c
+// WithGate puts a gate in front of the store. There is none by default.
+func WithGate(gate Gate) LockOrRunOption {
+	text := fmt.Sprintf("fxlock.WithGate(%T)", gate)
+	if s, ok := gate.(fmt.Stringer); ok && !graph.IsNil(gate) {
+		text = "fxlock.WithGate(" + s.String() + ")"
 	}
-	return other
+	return bothOption(text, func(r *runSettings) {
+		if graph.IsNil(gate) {
+			r.fault(text, "must not be nil")
+			return
+		}
+		if c, ok := gate.(interface{ Check() error }); ok {
+			if err := c.Check(); err != nil {
+				r.faults = append(r.faults, faults.Of(text, err))
+			}
+		}
+		r.gate.set(gateOf{gate})
+	})
 }
 
-// over returns r with what it leaves open taken from the lock's own settings.
-func (r runSettings) over(lock runSettings) runSettings {
-	r.wait = r.wait.or(lock.wait)
-	r.minHold = r.minHold.or(lock.minHold)
-	r.maxHold = r.maxHold.or(lock.maxHold)
-	r.condition = r.condition.or(lock.condition)
-	r.skipOn = r.skipOn.or(lock.skipOn)
-	r.gate = r.gate.or(lock.gate)
-	return r
-}
+// gateOf is a gate, or none.
+type gateOf struct{ Gate }
 
-// terms are those of a lease that is held by hand.
-func (r runSettings) terms() lifecycle.Terms {
-	return lifecycle.Terms{MinHold: r.minHold.value, MaxHold: r.maxHold.value}
-}
-
-// check returns the fault of settings that do not go together.
-func (r runSettings) check() error {
-	if shortest, longest := r.minHold, r.maxHold; longest.value > 0 && shortest.value > longest.value {
-		return fmt.Errorf("%w: fxlock.MinHold(%v) must be at most fxlock.MaxHold(%v)", lockfx.ErrConfig, shortest.value, longest.value)
+func (g gateOf) bind(key string) func(context.Context, time.Duration) (func() error, string, error) {
+	if g.Gate == nil {
+		return nil
 	}
-	return nil
+	return func(ctx context.Context, limit time.Duration) (func() error, string, error) {
+		return g.Enter(ctx, key, limit)
+	}
 }

@@ -8,9 +8,13 @@ import (
 	"time"
 
 	"go.uber.org/fx"
+	"go.uber.org/zap"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock/internal/campaign"
+	"github.com/lockfx/lockfx/fxlock/internal/faults"
 	"github.com/lockfx/lockfx/fxlock/internal/graph"
+	"github.com/lockfx/lockfx/internal/lifecycle"
 	"github.com/lockfx/lockfx/internal/waiting"
 )
 
@@ -104,7 +108,7 @@ func TermPause(d time.Duration) LeadOption {
 	text := "fxlock.TermPause(" + d.String() + ")"
 	return leadOption{text, func(l *leadSettings) {
 		if d <= 0 {
-			l.faults = append(l.faults, fmt.Errorf("%w: %s: must be greater than 0", lockfx.ErrConfig, text))
+			l.faults = append(l.faults, faults.New(text, "must be greater than 0"))
 		}
 		l.pause = d
 	}}
@@ -139,3 +143,97 @@ func (asLeader) gives(_ *body, s *settings) (reflect.Type, string) {
 }
 
 func (asLeader) forced() bool { return true }
+
+// present returns the campaign of the last start, or nil.
+func (l *Leadership) present() *campaign.Campaign {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.campaign
+}
+
+// hook starts a campaign with the application, and stops it.
+func (l *Leadership) hook() fx.Hook {
+	return fx.Hook{
+		OnStart: func(context.Context) error { // its context ends with the start
+			l.start()
+			return nil
+		},
+		OnStop: l.stop,
+	}
+}
+
+// start begins a campaign. An earlier one is still there if fx had no time left to
+// stop it; it ends first, so that there is one at a time.
+func (l *Leadership) start() {
+	lock := l.bound.lock
+	self := lockfx.LabelFrom(lock.labelled(context.Background(), l.bound.run.label))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.campaign = campaign.Start(lock.machine.Load().Disposing(), campaign.Config{
+		Key: lock.Key(), Self: self, TTL: lock.settings.ttl, Pause: l.settings.pause, OneTerm: l.settings.oneTerm,
+		Lead: l.lead, Tell: l.hear, Failed: l.log,
+	}, l.campaign)
+}
+
+// lead waits for the lock and runs one term.
+func (l *Leadership) lead(ctx context.Context, t *campaign.Term) error {
+	return l.bound.callPlain(ctx, &callbacks{
+		missed:  t.Missed,
+		granted: func(h *lifecycle.Hold) { t.Granted(h) },
+		body:    func(_ *lifecycle.Hold, call func() error) { t.Run(call) },
+	})
+}
+
+// stop ends the campaign: it cancels fn and waits until the lock was released, and until
+// the subscribers have heard of it.
+func (l *Leadership) stop(ctx context.Context) error {
+	ctx = l.bound.lock.stopBegins(ctx)
+	c := l.present()
+	c.Stop(lockfx.ErrDisposed)
+	select {
+	case <-c.Done():
+	case <-ctx.Done():
+		return l.fault(fmt.Errorf("the term still runs: %w", context.Cause(ctx)))
+	}
+	l.hub.Drain(ctx.Done(), patience)
+	return l.fault(l.hub.Blocked(0))
+}
+
+// log tells of an error that nobody else hears of.
+func (l *Leadership) log(f campaign.Failure) {
+	what := "campaign failed"
+	var fields []zap.Field
+	if f.Led > 0 {
+		what, fields = "term failed", append(fields, zap.Duration("led_for", f.Led))
+	}
+	if f.Pause > 0 {
+		fields = append(fields, zap.Duration("standing_by_in", f.Pause))
+	}
+	if f.Err != nil {
+		l.bound.lock.warn(what, append(fields, zap.Error(f.Err))...)
+	}
+	if f.Cleanup != nil {
+		l.bound.lock.warn("cleanup of a term failed", append(fields, zap.Error(f.Cleanup))...)
+	}
+}
+
+// fault says whose fault err is, if it is one.
+func (l *Leadership) fault(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("lead %q: %w", l.bound.lock.Key(), err)
+}
+
+// hear hands on what happens to a campaign.
+func (l *Leadership) hear(e campaign.Event) {
+	if e.Change == campaign.Elected {
+		l.term.Store(&e.Hold)
+	}
+	told := LeadershipEvent{Change: LeadershipChange(e.Change), Token: e.Token, Leader: e.Leader, Err: e.Err, Cleanup: e.Cleanup}
+	if e.Change == campaign.LeaderChanged {
+		l.hub.TellMore(told)
+	} else {
+		l.hub.Tell(told)
+	}
+}

@@ -4,17 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"go.uber.org/fx"
-	"go.uber.org/zap"
-
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock/internal/campaign"
+	"github.com/lockfx/lockfx/fxlock/internal/graph"
 	"github.com/lockfx/lockfx/fxlock/internal/notify"
-	"github.com/lockfx/lockfx/internal/lifecycle"
 )
 
 // Leadership is an application's part in a campaign; see [Lead]. It is safe for
@@ -79,79 +77,6 @@ func (l *Leadership) StepDown(ctx context.Context) error {
 	return nil
 }
 
-// present returns the campaign of the last start, or nil.
-func (l *Leadership) present() *campaign.Campaign {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.campaign
-}
-
-// hook starts a campaign with the application, and stops it.
-func (l *Leadership) hook() fx.Hook {
-	return fx.Hook{
-		OnStart: func(context.Context) error { // its context ends with the start
-			l.start()
-			return nil
-		},
-		OnStop: l.stop,
-	}
-}
-
-// start begins a campaign. An earlier one is still there if fx had no time left to
-// stop it; it ends first, so that there is one at a time.
-func (l *Leadership) start() {
-	lock := l.bound.lock
-	self := lockfx.LabelFrom(lock.labelled(context.Background(), l.bound.run.label))
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.campaign = campaign.Start(lock.machine.Load().Disposing(), campaign.Config{
-		Key: lock.Key(), Self: self, TTL: lock.settings.ttl, Pause: l.settings.pause, OneTerm: l.settings.oneTerm,
-		Lead: l.lead, Tell: l.hear, Failed: l.log,
-	}, l.campaign)
-}
-
-// lead waits for the lock and runs one term.
-func (l *Leadership) lead(ctx context.Context, t *campaign.Term) error {
-	return l.bound.callPlain(ctx, &callbacks{
-		missed:  t.Missed,
-		granted: func(h *lifecycle.Hold) { t.Granted(h) },
-		body:    func(_ *lifecycle.Hold, call func() error) { t.Run(call) },
-	})
-}
-
-// stop ends the campaign: it cancels fn and waits until the lock was released, and until
-// the subscribers have heard of it.
-func (l *Leadership) stop(ctx context.Context) error {
-	ctx = l.bound.lock.stopBegins(ctx)
-	c := l.present()
-	c.Stop(lockfx.ErrDisposed)
-	select {
-	case <-c.Done():
-	case <-ctx.Done():
-		return l.fault(fmt.Errorf("the term still runs: %w", context.Cause(ctx)))
-	}
-	l.hub.Drain(ctx.Done(), patience)
-	return l.fault(l.hub.Blocked(0))
-}
-
-// log tells of an error that nobody else hears of.
-func (l *Leadership) log(f campaign.Failure) {
-	what := "campaign failed"
-	var fields []zap.Field
-	if f.Led > 0 {
-		what, fields = "term failed", append(fields, zap.Duration("led_for", f.Led))
-	}
-	if f.Pause > 0 {
-		fields = append(fields, zap.Duration("standing_by_in", f.Pause))
-	}
-	if f.Err != nil {
-		l.bound.lock.warn(what, append(fields, zap.Error(f.Err))...)
-	}
-	if f.Cleanup != nil {
-		l.bound.lock.warn("cleanup of a term failed", append(fields, zap.Error(f.Cleanup))...)
-	}
-}
-
 // patience is how long a subscriber may take for a change.
 const patience = 5 * time.Second
 
@@ -203,10 +128,67 @@ func (l *Leadership) Ready(context.Context) error {
 	return l.fault(c.Ready())
 }
 
-// fault says whose fault err is, if it is one.
-func (l *Leadership) fault(err error) error {
-	if err == nil {
-		return nil
+// LeadershipChange is what happened to a [Leadership].
+type LeadershipChange uint8
+
+// The changes. A campaign goes from StandingBy, with or without a LeaderChanged, to
+// Elected, with or without Lost to TermEnded, and after a pause to StandingBy again.
+// StoodDown is the last one until the next start.
+const (
+	StandingBy    = LeadershipChange(campaign.StandingBy)    // the campaign began, or goes on after a term
+	LeaderChanged = LeadershipChange(campaign.LeaderChanged) // another application leads now: see Leader
+	Elected       = LeadershipChange(campaign.Elected)       // a term begins: fn is about to run, or runs already
+	Lost          = LeadershipChange(campaign.Lost)          // the lease was lost, or MaxHold is over; fn may still run. Err says why
+	TermEnded     = LeadershipChange(campaign.TermEnded)     // fn has returned and the lock was released
+	StoodDown     = LeadershipChange(campaign.StoodDown)     // the campaign is over: a stop, a disposal, or the end of the term of OneTerm
+)
+
+var leadershipNames = [...]string{"none", "standing by", "leader changed", "elected", "lost", "term ended", "stood down"}
+
+// String returns the change in lower case, such as "elected".
+func (c LeadershipChange) String() string {
+	if int(c) < len(leadershipNames) {
+		return leadershipNames[c]
 	}
-	return fmt.Errorf("lead %q: %w", l.bound.lock.Key(), err)
+	return fmt.Sprintf("LeadershipChange(%d)", uint8(c))
+}
+
+// LeadershipEvent is one change.
+type LeadershipEvent struct {
+	Change LeadershipChange
+	Token  lockfx.Token // of the term, on Elected, Lost and TermEnded
+	// Leader, on LeaderChanged, is the label of the application that leads now. A campaign
+	// that stands by learns it when the store refuses it, which it does not ask for: a
+	// store that wakes those who wait refuses them at each change. Applications that have
+	// the same label ([WithLabel]) are not told apart.
+	Leader string
+	// Err, on Lost, is the [lockfx.LostError]. On TermEnded it is why the term failed: fn
+	// returned it, or the lease was lost before fn returned. It is nil if fn returned nil, and
+	// if it returned the end of its context after [MaxHold], StepDown or the stop.
+	Err error
+	// Cleanup, on TermEnded, is what failed after fn had returned: the teardown of its
+	// scope, or the release. A term does not fail of it.
+	Cleanup error
+	// Missed is the number of changes right before this one that the subscriber was too
+	// slow for.
+	Missed int
+}
+
+// Subscribe makes f be called with the present state, once the application was started,
+// and then with every change, in order, one at a time. f has a goroutine of its own:
+// neither fn, nor the campaign, nor other subscribers wait for it, so a change may be old
+// when f hears of it; whoever is about to act asks [Leadership.IsLeader]. A panic of f
+// ends the process.
+//
+// If f falls behind by more than 64 changes it misses the oldest ones. If it takes more
+// than 5 s for one, [Leadership.Check] says so. The application's stop waits for f, for as
+// long. stop, which f itself may call, ends the subscription without waiting for a call
+// under way.
+func (l *Leadership) Subscribe(f func(LeadershipEvent)) (stop func()) {
+	var pcs [1]uintptr
+	runtime.Callers(2, pcs[:])
+	return l.hub.Subscribe("the subscriber of "+graph.Place(pcs[0]-1), func(e LeadershipEvent, missed int) {
+		e.Missed = missed
+		f(e)
+	})
 }

@@ -93,3 +93,49 @@ func (l *Lock) warnOfMemory() {
 func keyField(key string) zap.Field { return zap.String("key", key) }
 
 func fenceField(token lockfx.Token) zap.Field { return zap.Int64("fence", int64(token)) }
+
+// WithOnLost makes onLost be called once for each lease that is lost, after the
+// context of the run has been cancelled, outside of every mutex. It is called after the
+// observers ([Observer]), and may wait for the run, or call [Lock.Dispose]: the run does
+// not wait for it. A panic of it is contained and reported as
+// [lockfx.EventCallbackPanicked].
+func WithOnLost(onLost func(lockfx.Reason)) Option {
+	text := "fxlock.WithOnLost(" + orNil(onLost, "func") + ")"
+	return option{text, func(s *settings) {
+		if onLost == nil {
+			s.fault(text, "must not be nil")
+		}
+		s.onLost = onLost
+	}}
+}
+
+// Observer makes observe receive every event of the lock, in order, one at a time,
+// outside of every mutex: all that the log says, for metrics and traces. It may be
+// given more than once. A panic of it is contained and reported as
+// [lockfx.EventCallbackPanicked].
+//
+// observe should return soon. A body begins when observe knows of the acquisition, so it
+// must not wait for a run, nor call [Lock.Dispose] during one. At most 1,024 events wait
+// for it, and losses up to twice as many: more are dropped, and
+// [lockfx.EventsDropped] says how many.
+func Observer(observe func(lockfx.Event)) Option {
+	text := "fxlock.Observer(" + orNil(observe, "func") + ")"
+	return option{text, func(s *settings) {
+		if observe == nil {
+			s.fault(text, "must not be nil")
+			return
+		}
+		s.observers = append(s.observers, observe)
+	}}
+}
+
+// WithLogger sets the logger instead of the application's, or for [New].
+func WithLogger(logger *zap.Logger) Option {
+	text := "fxlock.WithLogger(" + orNil(logger, "*zap.Logger") + ")"
+	return option{text, func(s *settings) {
+		if logger == nil {
+			s.fault(text, "must not be nil; zap.NewNop() is silent")
+		}
+		s.logger = logger
+	}}
+}

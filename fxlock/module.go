@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock/internal/faults"
 	"github.com/lockfx/lockfx/fxlock/internal/graph"
 	"github.com/lockfx/lockfx/internal/runscope"
 )
@@ -31,7 +32,7 @@ func Module(name string, opts ...Option) fx.Option {
 	}
 	s, err := newSettings(s, opts)
 	if err != nil {
-		return fx.Error(at(s.moduleText()+" ("+graph.Place(site)+")", err))
+		return fx.Error(faults.At(s.moduleText()+" ("+graph.Place(site)+")", err))
 	}
 	tag := graph.NameTag(name)
 	provided := []any{
@@ -109,4 +110,89 @@ func (s *settings) provideLock() any {
 		in.Field(lifecycleField).Interface().(fx.Lifecycle).Append(l.hook())
 		return reflect.ValueOf(l), nil
 	})
+}
+
+// Bind puts a lock that was made with [New] into an application, as
+// `name:"<name>"`. The application's stop disposes of it, even if nobody takes it.
+// If the name is taken, fx.New fails.
+func Bind(name string, lock *Lock) fx.Option {
+	site := graph.CallSite()
+	if name == "" || lock == nil {
+		return fx.Error(fmt.Errorf("fxlock.Bind(%q) (%s): %w: the name must not be empty and the lock not nil",
+			name, graph.Place(site), lockfx.ErrConfig))
+	}
+	tag := graph.NameTag(name)
+	provide := func(lc fx.Lifecycle, own *stopping, all []*stopping) *Lock {
+		own.join(lock, all)
+		lc.Append(lock.hook())
+		return lock
+	}
+	return fx.Options(
+		fx.Provide(graph.OneOfName(site, name), provideStopping(name, site),
+			graph.Located(provide, site, fx.ParamTags("", stoppingTag(name), stoppingGroup), fx.ResultTags(tag))),
+		fx.Invoke(fx.Annotate(func(*Lock) {}, fx.ParamTags(tag))),
+	)
+}
+
+// New returns a lock that belongs to no application: whoever makes it disposes of
+// it, or hands it to [Bind]. [WithKey] and [WithTTL] are required. Options that
+// take values from a graph are refused. All faults are reported together; each
+// matches [lockfx.ErrConfig].
+func New(opts ...Option) (*Lock, error) {
+	s, err := newSettings(&settings{}, opts)
+	if err != nil {
+		return nil, faults.At(s.moduleText(), err)
+	}
+	var store lockfx.Store
+	if s.store != nil {
+		store = s.store.value
+	}
+	return newLock(s, store, nil)
+}
+
+// Namespace puts name and a slash before the keys of an application's locks, so that two
+// applications that share a store, and both have a fxlock.Module("migrations"), don't
+// wait for each other. A key that [WithKey] sets stays as it is: that is how two
+// applications share a lock. A name that makes a key which [lockfx.CheckKey] refuses is an
+// error of fx.New. The locks of [New] have no namespace.
+func Namespace(name string) fx.Option {
+	site := graph.CallSite()
+	if err := lockfx.CheckKey(name); err != nil {
+		return fx.Error(fmt.Errorf("%s (%s): %w", call("Namespace", name), graph.Place(site), err))
+	}
+	return fx.Provide(
+		graph.OneNamespace(site),
+		graph.Located(func() namespace { return namespace(name) }, site),
+	)
+}
+
+// namespace is the name of a Namespace, or "".
+type namespace string
+
+// in returns s with its key in n, unless an option has set the key.
+func (s *settings) in(n namespace) (*settings, error) {
+	if n == "" || s.ownKey {
+		return s, nil
+	}
+	own := *s // an option value may serve more than one application
+	own.key = string(n) + "/" + s.key
+	return &own, lockfx.CheckKey(own.key)
+}
+
+// Named leaves the lock without its unnamed binding: it is in the graph under
+// `name:"..."` alone. All but one of an application's modules need it.
+func Named() Option {
+	return option{"fxlock.Named()", func(s *settings) {
+		s.named = true
+		s.moduleOnly("fxlock.Named()")
+	}}
+}
+
+// Private keeps the lock, its bodies and its store inside the fx.Module that the
+// module stands in.
+func Private() Option {
+	return option{"fxlock.Private()", func(s *settings) {
+		s.private = true
+		s.moduleOnly("fxlock.Private()")
+	}}
 }

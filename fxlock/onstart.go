@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock/internal/faults"
 	"github.com/lockfx/lockfx/fxlock/internal/graph"
 	"github.com/lockfx/lockfx/internal/lifecycle"
 )
@@ -165,7 +166,7 @@ func (o orderOption) String() string { return fmt.Sprintf("fxlock.%s[%v]()", o.n
 
 func (o orderOption) applyRun(r *runSettings) {
 	if err := checkMarker(o.marker); err != nil {
-		r.faults = append(r.faults, faultOf(o.String(), err))
+		r.faults = append(r.faults, faults.Of(o.String(), err))
 	}
 	r.after = append(r.after, o.marker)
 }
@@ -173,7 +174,7 @@ func (o orderOption) applyRun(r *runSettings) {
 func (o orderOption) applyLead(l *leadSettings) {
 	switch err := checkMarker(o.marker); {
 	case err != nil:
-		l.faults = append(l.faults, faultOf(o.String(), err))
+		l.faults = append(l.faults, faults.Of(o.String(), err))
 	case o.after:
 		l.after = append(l.after, o.marker)
 	default:

@@ -1,15 +1,12 @@
 package fxlock
 
 import (
-	"errors"
 	"fmt"
-	"reflect"
 	"strconv"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock/internal/faults"
 	"github.com/lockfx/lockfx/fxlock/internal/graph"
 )
 
@@ -47,46 +44,11 @@ type lockOrRunOption struct {
 
 func (o lockOrRunOption) applyRun(r *runSettings) { o.run(r) }
 
-// runSettings is what the options of one run add up to.
-type runSettings struct {
-	label     string
-	wait      choice[time.Duration]
-	minHold   choice[time.Duration]
-	maxHold   choice[time.Duration]
-	condition choice[*condition]
-	skipOn    choice[skips]
-	gate      choice[gateOf]
-	after     []reflect.Type // markers of jobs of the start
-
-	faults []error
-}
-
-// fault notes that the option printed as text breaks rule.
-func (r *runSettings) fault(text, rule string) {
-	r.faults = append(r.faults, fmt.Errorf("%w: %s: %s", lockfx.ErrConfig, text, rule))
-}
-
-// newRunSettings adds up the options of a run, or returns all their faults.
-func newRunSettings(opts []RunOption) (runSettings, error) {
-	if len(opts) == 0 { // nothing of what follows is allocated
-		return runSettings{}, nil
-	}
-	var r runSettings
-	for i, o := range opts {
-		if o == nil {
-			r.faults = append(r.faults, fmt.Errorf("%w: run option %d is nil", lockfx.ErrConfig, i+1))
-			continue
-		}
-		o.applyRun(&r)
-	}
-	return r, errors.Join(r.faults...)
-}
-
 // positive is an option that sets a duration of at least 1 ms.
 func positive(name string, d time.Duration, set func(*settings)) Option {
 	text := name + "(" + d.String() + ")"
 	return option{text, func(s *settings) {
-		if rule := brokenBy(d); rule != "" {
+		if rule := faults.OfDuration(d); rule != "" {
 			s.fault(text, rule)
 			return
 		}
@@ -107,7 +69,7 @@ func WithKey(key string) Option {
 func WithTTL(ttl time.Duration) Option {
 	text := "fxlock.WithTTL(" + ttl.String() + ")"
 	return option{text, func(s *settings) {
-		if rule := brokenBy(ttl); rule != "" {
+		if rule := faults.OfDuration(ttl); rule != "" {
 			s.fault(text, rule)
 			ttl = defaultTTL // so that nothing is blamed for it
 		}
@@ -155,66 +117,6 @@ func WithClock(clock lockfx.Clock) Option {
 	}}
 }
 
-// WithTokenName sets the name under which a run binds its token beside the unnamed
-// one; the default is "lock:fence".
-func WithTokenName(name string) Option {
-	text := call("WithTokenName", name)
-	return option{text, func(s *settings) { s.bindingName(&s.tokenName, text, name) }}
-}
-
-// WithHolderName sets the name under which a run binds its holder beside the
-// unnamed one; the default is "lock:holder".
-func WithHolderName(name string) Option {
-	text := call("WithHolderName", name)
-	return option{text, func(s *settings) { s.bindingName(&s.holderName, text, name) }}
-}
-
-// WithOnLost makes onLost be called once for each lease that is lost, after the
-// context of the run has been cancelled, outside of every mutex. It is called after the
-// observers ([Observer]), and may wait for the run, or call [Lock.Dispose]: the run does
-// not wait for it. A panic of it is contained and reported as
-// [lockfx.EventCallbackPanicked].
-func WithOnLost(onLost func(lockfx.Reason)) Option {
-	text := "fxlock.WithOnLost(" + orNil(onLost, "func") + ")"
-	return option{text, func(s *settings) {
-		if onLost == nil {
-			s.fault(text, "must not be nil")
-		}
-		s.onLost = onLost
-	}}
-}
-
-// Observer makes observe receive every event of the lock, in order, one at a time,
-// outside of every mutex: all that the log says, for metrics and traces. It may be
-// given more than once. A panic of it is contained and reported as
-// [lockfx.EventCallbackPanicked].
-//
-// observe should return soon. A body begins when observe knows of the acquisition, so it
-// must not wait for a run, nor call [Lock.Dispose] during one. At most 1,024 events wait
-// for it, and losses up to twice as many: more are dropped, and
-// [lockfx.EventsDropped] says how many.
-func Observer(observe func(lockfx.Event)) Option {
-	text := "fxlock.Observer(" + orNil(observe, "func") + ")"
-	return option{text, func(s *settings) {
-		if observe == nil {
-			s.fault(text, "must not be nil")
-			return
-		}
-		s.observers = append(s.observers, observe)
-	}}
-}
-
-// WithLogger sets the logger instead of the application's, or for [New].
-func WithLogger(logger *zap.Logger) Option {
-	text := "fxlock.WithLogger(" + orNil(logger, "*zap.Logger") + ")"
-	return option{text, func(s *settings) {
-		if logger == nil {
-			s.fault(text, "must not be nil; zap.NewNop() is silent")
-		}
-		s.logger = logger
-	}}
-}
-
 // WithLabel sets what those who are refused see as the holder. It is for people
 // and decides nothing. Without one, or with "", it is the label of the run's context
 // ([lockfx.WithLabel]), or else host/pid/lock.
@@ -223,24 +125,6 @@ func WithLabel(label string) LockOrRunOption {
 		option{call("WithLabel", label), func(s *settings) { s.label = label }},
 		func(r *runSettings) { r.label = label },
 	}
-}
-
-// Named leaves the lock without its unnamed binding: it is in the graph under
-// `name:"..."` alone. All but one of an application's modules need it.
-func Named() Option {
-	return option{"fxlock.Named()", func(s *settings) {
-		s.named = true
-		s.moduleOnly("fxlock.Named()")
-	}}
-}
-
-// Private keeps the lock, its bodies and its store inside the fx.Module that the
-// module stands in.
-func Private() Option {
-	return option{"fxlock.Private()", func(s *settings) {
-		s.private = true
-		s.moduleOnly("fxlock.Private()")
-	}}
 }
 
 // orNil prints what can't be printed as it is written.
@@ -253,3 +137,9 @@ func orNil(v any, kind string) string {
 
 // call prints a call of this package with one string.
 func call(name, arg string) string { return "fxlock." + name + "(" + strconv.Quote(arg) + ")" }
+
+// WithCallTimeout bounds each single call of the store. Without it a request or a
+// heartbeat is bounded by the lease, and a release by [WithReleaseTimeout].
+func WithCallTimeout(d time.Duration) Option {
+	return positive("fxlock.WithCallTimeout", d, func(s *settings) { s.callTimeout = d })
+}

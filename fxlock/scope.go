@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock/internal/graph"
@@ -129,4 +130,76 @@ func (l *Lock) sourceFor(t reflect.Type) (*plan.Source, error) {
 		return nil, err
 	}
 	return known.(*plan.Source), nil
+}
+
+// PerRun adds constructors that are built once for each run, in the run's own
+// scope, and only if the body reaches them. They take the token, the holder, the
+// run's context, its fx.Lifecycle and anything that the body could take; what they
+// give shadows the application's value of the same type for this run. Hooks that
+// they append to the fx.Lifecycle start before the body and stop after it, in
+// reverse order, while the token is still valid.
+//
+// Each is a plain constructor, an fx.Annotated or what fx.Annotate returns.
+func PerRun(ctors ...any) Option {
+	names := make([]string, len(ctors))
+	for i, c := range ctors {
+		names[i] = graph.CtorText(c)
+	}
+	text := "fxlock.PerRun(" + strings.Join(names, ", ") + ")"
+	return option{text, func(s *settings) {
+		for _, c := range ctors {
+			ctor, err := plan.Ctor(c)
+			if err != nil {
+				s.faultErr(text, err)
+				continue
+			}
+			s.ctors = append(s.ctors, ctor)
+		}
+	}}
+}
+
+// Share makes a value of the application, unnamed or under the given name,
+// available to bodies that are given to [Lock.Run], and by hand through [Scope].
+// It is built with the lock, so it must not itself depend on the lock; a body that
+// is bound with [Body] needs no Share.
+func Share[T any](name ...string) Option {
+	key := runscope.Key{Type: reflect.TypeFor[T]()}
+	if len(name) > 0 {
+		key.Name = name[0]
+	}
+	text := fmt.Sprintf("fxlock.Share[%v](%s)", key.Type, graph.Quoted(name))
+	return option{text, func(s *settings) {
+		s.moduleOnly(text)
+		if len(name) > 1 {
+			s.fault(text, "takes one name at most")
+		}
+		s.shared = append(s.shared, key)
+	}}
+}
+
+// ShareGroup is [Share] for a value group of the application whose elements are T.
+func ShareGroup[T any](group string) Option {
+	key := runscope.Key{Type: reflect.TypeFor[T](), Group: group}
+	text := fmt.Sprintf("fxlock.ShareGroup[%v](%q)", key.Type, group)
+	return option{text, func(s *settings) {
+		s.moduleOnly(text)
+		if group == "" {
+			s.fault(text, "the group must not be empty")
+		}
+		s.shared = append(s.shared, key)
+	}}
+}
+
+// WithTokenName sets the name under which a run binds its token beside the unnamed
+// one; the default is "lock:fence".
+func WithTokenName(name string) Option {
+	text := call("WithTokenName", name)
+	return option{text, func(s *settings) { s.bindingName(&s.tokenName, text, name) }}
+}
+
+// WithHolderName sets the name under which a run binds its holder beside the
+// unnamed one; the default is "lock:holder".
+func WithHolderName(name string) Option {
+	text := call("WithHolderName", name)
+	return option{text, func(s *settings) { s.bindingName(&s.holderName, text, name) }}
 }

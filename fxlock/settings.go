@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock/internal/faults"
 	"github.com/lockfx/lockfx/fxlock/internal/plan"
 	"github.com/lockfx/lockfx/internal/lifecycle"
 	"github.com/lockfx/lockfx/internal/runscope"
@@ -133,19 +134,6 @@ func (s *settings) defaultTTL() time.Duration {
 	return defaultTTL
 }
 
-// settle adds up the options of a run.
-func (l *Lock) settle(opts []RunOption) (runSettings, error) {
-	run, err := newRunSettings(opts)
-	run = run.over(l.settings.run)
-	if len(run.after) > 0 {
-		err = errors.Join(err, fmt.Errorf("%w: fxlock.After is for a fxlock.Body, an OnStart or a Lead", lockfx.ErrConfig))
-	}
-	if err = errors.Join(err, run.check()); err != nil {
-		return run, l.scopeError("check the options", err)
-	}
-	return run, nil
-}
-
 // placeholder stands for a store that is not there yet.
 type placeholder struct{ lockfx.Store }
 
@@ -202,3 +190,10 @@ var processLabel = sync.OnceValue(func() string {
 	}
 	return host + "/" + strconv.Itoa(os.Getpid()) + "/"
 })
+
+// fault notes that the option printed as text breaks rule.
+func (s *settings) fault(text, rule string) { s.faults = append(s.faults, faults.New(text, rule)) }
+
+func (s *settings) faultErr(text string, err error) {
+	s.faults = append(s.faults, faults.Of(text, err))
+}

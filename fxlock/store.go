@@ -1,14 +1,16 @@
 package fxlock
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"reflect"
+	"time"
 
 	"go.uber.org/fx"
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock/internal/graph"
+	"github.com/lockfx/lockfx/internal/memstore"
 )
 
 // storeChoice says where the store comes from. Exactly one of its ways is set.
@@ -58,7 +60,7 @@ func StoreFrom(ctor any) Option {
 	text := "fxlock.StoreFrom(" + graph.CtorText(ctor) + ")"
 	return option{text, func(s *settings) {
 		s.moduleOnly(text)
-		fn, err := storeCtor(ctor)
+		fn, err := graph.Returning(ctor, storeType)
 		if err != nil {
 			s.faultErr(text, err)
 		}
@@ -82,47 +84,6 @@ func StoreFromGraph(name ...string) Option {
 
 var storeType = reflect.TypeFor[lockfx.Store]()
 
-// storeCtor makes ctor a func(...) (lockfx.Store, error) with the same parameters.
-func storeCtor(ctor any) (reflect.Value, error) {
-	built, err := graph.Build(ctor)
-	if err != nil {
-		return reflect.Value{}, err
-	}
-	fn := reflect.ValueOf(built)
-	if fn.Kind() != reflect.Func || fn.IsNil() {
-		return reflect.Value{}, errors.New("must be a constructor")
-	}
-	t := fn.Type()
-	ok := t.NumOut() == 1 || t.NumOut() == 2 && t.Out(1) == graph.ErrorType
-	if !ok || !t.Out(0).Implements(storeType) {
-		return reflect.Value{}, fmt.Errorf("%v must return a lockfx.Store and optionally an error; leave out fx.As and fx.ResultTags", t)
-	}
-	n := t.NumIn()
-	if t.IsVariadic() {
-		n--
-	}
-	in := make([]reflect.Type, n)
-	for i := range in {
-		in[i] = t.In(i)
-	}
-	made := reflect.FuncOf(in, []reflect.Type{storeType, graph.ErrorType}, false)
-	return reflect.MakeFunc(made, func(args []reflect.Value) []reflect.Value {
-		out := fn.Call(args)
-		failure := reflect.Zero(graph.ErrorType)
-		if len(out) == 2 {
-			failure = out[1]
-		}
-		if failure.IsNil() && graph.IsNil(out[0].Interface()) {
-			failure = reflect.ValueOf(fmt.Errorf("%w: %v returned a nil store", lockfx.ErrConfig, t)).Convert(graph.ErrorType)
-		}
-		store := reflect.Zero(storeType)
-		if failure.IsNil() {
-			store = out[0].Convert(storeType)
-		}
-		return []reflect.Value{store, failure}
-	}), nil
-}
-
 // inGraph reports whether the store comes out of the graph.
 func (c *storeChoice) inGraph() bool { return c != nil && c.value == nil }
 
@@ -143,4 +104,91 @@ func (c *storeChoice) tag(lock string) string {
 	}
 	return graph.NameTag(fmt.Sprintf("lock %s, fxlock.StoreFromGraph; if lockfx.Store is missing: fx.Provide one, by fx.As if its constructor "+
 		"returns another type", lock))
+}
+
+// MemoryStore is a store inside this process: it excludes the goroutines and the
+// applications that share it, and nothing else. It is for programs that run once, and for
+// tests: it keeps every promise of the contract. Make one with [NewMemoryStore]. It is
+// safe for concurrent use.
+//
+// Each method returns an error, and has then changed nothing, when its ctx is over (the
+// error matches ctx.Err() and the cause), or when the key or the ttl breaks a rule (the
+// error matches [lockfx.ErrConfig]). The shortest ttl is 1 ns. An expired lease costs
+// nothing, and neither does a key that is not held.
+type MemoryStore struct{ engine *memstore.Store }
+
+var (
+	_ lockfx.Store     = (*MemoryStore)(nil)
+	_ lockfx.Watcher   = (*MemoryStore)(nil)
+	_ lockfx.Inspector = (*MemoryStore)(nil)
+	_ lockfx.Breaker   = (*MemoryStore)(nil)
+)
+
+// NewMemoryStore returns an empty memory store.
+func NewMemoryStore(opts ...MemoryStoreOption) *MemoryStore {
+	engine := make([]memstore.Option, len(opts))
+	for i, o := range opts {
+		engine[i] = o.engine()
+	}
+	return &MemoryStore{memstore.New(engine...)}
+}
+
+// A MemoryStoreOption configures [NewMemoryStore]. It prints itself as it is written.
+type MemoryStoreOption interface {
+	fmt.Stringer
+	engine() memstore.Option
+}
+
+// MemoryStoreClock makes now the clock of a memory store, instead of time.Now: it judges
+// expiry, and feeds the tokens. It is called under the store's mutex: it must be quick and
+// must not call the store. A nil now is time.Now.
+func MemoryStoreClock(now func() time.Time) MemoryStoreOption { return memoryStoreClock(now) }
+
+type memoryStoreClock func() time.Time
+
+func (c memoryStoreClock) engine() memstore.Option { return memstore.WithNow(c) }
+
+func (c memoryStoreClock) String() string {
+	return "fxlock.MemoryStoreClock(" + orNil((func() time.Time)(c), "func") + ")"
+}
+
+// Acquire takes the lease on key for ttl if the key is free or its lease expired.
+// Otherwise the grant names the label of the holder and the time left, which is greater
+// than 0. It never waits. An error matches [lockfx.ErrStore] when the last possible token
+// was issued.
+func (s *MemoryStore) Acquire(ctx context.Context, key string, ttl time.Duration) (lockfx.Grant, error) {
+	return s.engine.Acquire(ctx, key, ttl)
+}
+
+// Renew sets the time left of the lease on key to ttl if the lease is unexpired and
+// carries exactly token, and reports whether it did. Otherwise it changes nothing. A
+// renewal that shortens the lease wakes those who watch the key.
+func (s *MemoryStore) Renew(ctx context.Context, key string, token lockfx.Token, ttl time.Duration) (bool, error) {
+	return s.engine.Renew(ctx, key, token, ttl)
+}
+
+// Release frees the lease on key if it is unexpired and carries exactly token, and
+// reports whether it did.
+func (s *MemoryStore) Release(ctx context.Context, key string, token lockfx.Token) (bool, error) {
+	return s.engine.Release(ctx, key, token)
+}
+
+// Watch returns a channel that gets a signal whenever the key was freed, by its holder or
+// by force, and when its lease was shortened. The channel is never closed. stop ends the
+// watch; it may be called more than once and by several goroutines at once, and must be
+// called.
+func (s *MemoryStore) Watch(ctx context.Context, key string) (freed <-chan struct{}, stop func(), err error) {
+	return s.engine.Watch(ctx, key)
+}
+
+// Inspect returns the unexpired lease on key, or the zero Lease.
+func (s *MemoryStore) Inspect(ctx context.Context, key string) (lockfx.Lease, error) {
+	return s.engine.Inspect(ctx, key)
+}
+
+// Break frees the key whoever holds it, and reports whether there was an unexpired lease.
+// The next token is greater than the broken one. In a test it takes a lease away from its
+// holder, who is refused at the next heartbeat.
+func (s *MemoryStore) Break(ctx context.Context, key string) (bool, error) {
+	return s.engine.Break(ctx, key)
 }

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock/internal/faults"
 	"github.com/lockfx/lockfx/fxlock/internal/graph"
 	"github.com/lockfx/lockfx/fxlock/internal/mapdecode"
 )
@@ -51,7 +52,7 @@ func Validate(opts ...fx.Option) error {
 		err = fmt.Errorf("%w%s", err, hint(err.Error(), app))
 	}
 	if err = join(err, unordered(app.String())); err != nil {
-		return at("fxlock.Validate", err)
+		return faults.At("fxlock.Validate", err)
 	}
 	return nil
 }
