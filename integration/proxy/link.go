@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
@@ -87,6 +88,9 @@ func (l *link) await(replies, something bool) (swallowed, passes bool) {
 		l.proxy.next, l.gate, l.held = nil, a.gate, a
 	}
 	gate, delay := l.gate, l.proxy.delay
+	if rand.Float64() < l.proxy.loss {
+		delay += l.proxy.resent
+	}
 	l.proxy.mu.Unlock()
 	if gate != nil {
 		select {

@@ -26,7 +26,9 @@ type Proxy struct {
 	target string
 	fault  Fault
 	delay  time.Duration
-	next   *arrest // of the next request, until one is kept back
+	loss   float64       // how much of what is carried is lost at first
+	resent time.Duration // after how long that is sent again
+	next   *arrest       // of the next request, until one is kept back
 	links  map[*link]struct{}
 	closed bool
 }
@@ -81,6 +83,15 @@ func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.delay = d
+}
+
+// Lose loses a share of what is carried, in each direction, as a bad line does: it arrives
+// when its sender has sent it again, and so does what follows it on its connection. A share
+// of 0 ends that.
+func (p *Proxy) Lose(share float64, again time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.loss, p.resent = share, again
 }
 
 // Hold keeps back what the present connections carry from now on, requests and

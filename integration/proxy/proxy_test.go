@@ -226,6 +226,20 @@ func TestDelay(t *testing.T) {
 	}
 }
 
+func TestLoseDelaysWhatIsLost(t *testing.T) {
+	p, _ := start(t)
+	c := dial(t, p)
+	for _, share := range []float64{1, 0} {
+		p.Lose(share, 40*time.Millisecond)
+		begin := time.Now()
+		c.say("hello")
+		c.hears("hello")
+		if took := time.Since(begin); share == 1 && took < 80*time.Millisecond {
+			t.Errorf("an exchange took %v, want at least twice the time to send it again", took)
+		}
+	}
+}
+
 func TestRetarget(t *testing.T) {
 	p, _ := start(t)
 	c := dial(t, p)
