@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/storekit"
 )
@@ -69,14 +71,18 @@ const (
 // free ends the lease that carries token.
 func (s *Store) free(ctx context.Context, op, key string, token lockfx.Token) (bool, error) {
 	begun := time.Now()
-	lock := lockName(s.prefix, key)
-	reply, err := s.eval(ctx, releaseScript, []string{lock, freedName(lock, newID())}, int64(token), traced.Milliseconds())
+	keys := []string{lockName(s.prefix, key), freedName(s.prefix, key)}
+	reply, err := s.eval(ctx, releaseScript, keys, int64(token), traced.Milliseconds())
+	untraced := redis.HasErrorPrefix(err, "TRYAGAIN")
+	if untraced { // a cluster moves the slot, and a request that names two keys would have to wait
+		reply, err = s.eval(ctx, releaseScript, keys[:1], int64(token))
+	}
 	var freed bool
 	if err == nil {
 		freed, err = doneOf(reply)
 	}
-	if err == nil && !freed && time.Since(begun) > doubtful {
-		err = errors.New("the outcome is unknown: the answer that nothing was freed came after more than " + doubtful.String())
+	if err == nil && !freed && (untraced || time.Since(begun) > doubtful) {
+		err = errors.New("the outcome is unknown: nothing was freed by the last request, but an earlier one may have done it")
 	}
 	if err != nil {
 		return false, storekit.Fault(ctx, op, key, err)

@@ -12,8 +12,8 @@ func lockName(prefix, key string) string { return prefix + "{" + escape.Replace(
 // name of a lock, which ends with its only }.
 func undoneName(lock, tag string) string { return lock + ":undone:" + tag }
 
-// freedName returns the name of the trace of one release.
-func freedName(lock, tag string) string { return lock + ":freed:" + tag }
+// freedName returns a new name for the trace of a release.
+func freedName(prefix, key string) string { return lockName(prefix, key) + ":freed:" + newID() }
 
 // escape is one-to-one, and leaves names readable.
 var escape = strings.NewReplacer("%", "%25", "}", "%7D")

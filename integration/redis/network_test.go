@@ -178,29 +178,6 @@ func TestADelayedRequestDoesNotOvertakeItsUndo(t *testing.T) {
 	}
 }
 
-// A request that is held up while its repetition is granted and released takes the
-// lock for nobody when it arrives.
-func TestADelayedRequestDoesNotOutliveItsRelease(t *testing.T) {
-	e := over(t, single(t))
-	e.mindful = true
-	s, server := e.store(t), direct(t, e)
-	warm(t, s)
-	client := e.servers[0].Client()
-	defer client.Close() //nolint:errcheck // a test
-
-	let := e.proxies[e.servers[0].Addr()].Hold()
-	token := granted(t, s, time.Hour) // by its repetition, on another connection
-	if ok, err := s.Release(t.Context(), key, token); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
-	scripts := scriptCalls(t, client)
-	let()
-	eventually(t, "the delayed request arrives", func() bool { return scriptCalls(t, client) > scripts })
-	if got := lease(t, server); got.Token != 0 {
-		t.Errorf("the delayed request took the lock: %+v", got)
-	}
-}
-
 func TestCase_A05_AnOutageIsNoRefusal(t *testing.T) {
 	e := over(t, single(t))
 	s := e.store(t)
