@@ -56,7 +56,7 @@ func attempt[T any](ctx context.Context, s *Store, wait time.Duration, again boo
 	if s.mindful && !again && s.prompt.Load() {
 		short := impatient{ctx, time.Now().Add(wait)}
 		value, err := timed(short, s, again, send)
-		return value, short.over(), err
+		return value, over(short), err
 	}
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if wait < longest {
@@ -74,11 +74,18 @@ func attempt[T any](ctx context.Context, s *Store, wait time.Duration, again boo
 	})
 	select {
 	case a := <-answered:
-		return a.value, limited.Err() != nil, a.err
+		return a.value, over(limited), a.err
 	case <-limited.Done():
 		var none T
 		return none, true, context.Cause(limited)
 	}
+}
+
+// over reports whether ctx has ended, or is about to: the client, which sets the deadline
+// on its connection, can see it pass before the timer of ctx does.
+func over(ctx context.Context) bool {
+	end, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && !time.Now().Before(end)
 }
 
 // timed sends a request and notes whether the server was prompt.

@@ -132,3 +132,19 @@ func TestAnotherServerThanAReplicaIsLookedForForASecond(t *testing.T) {
 		}
 	})
 }
+
+// A client sees the deadline of its connection pass before the context's timer has run.
+func TestAnAnswerAtTheDeadlineIsLate(t *testing.T) {
+	at := func(d time.Duration) context.Context { return deadlineOnly{t.Context(), time.Now().Add(d)} }
+	if !over(at(0)) || over(at(time.Hour)) || over(t.Context()) {
+		t.Error("over is not what the deadline says")
+	}
+}
+
+// deadlineOnly is a context whose timer never runs.
+type deadlineOnly struct {
+	context.Context
+	end time.Time
+}
+
+func (d deadlineOnly) Deadline() (time.Time, bool) { return d.end, true }

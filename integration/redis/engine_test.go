@@ -25,8 +25,12 @@ type engine struct {
 	mindful bool                    // clients end at deadlines, which spares the store goroutines
 	proxies map[string]*proxy.Proxy // by the address of the server
 	prefix  string
+	user    string // of the clients; empty for the default user
 	opened  []func()
 }
+
+// password is that of every user of a test. The default user takes any.
+const password = "secret"
 
 // enter stands between one case and the servers, which many cases share.
 func enter(servers ...*redisserver.Server) (*engine, error) {
@@ -53,7 +57,7 @@ func (e *engine) addrs() (addrs []string) {
 // proxies.
 func (e *engine) client() redis.UniversalClient {
 	c := redis.NewUniversalClient(&redis.UniversalOptions{
-		Addrs: e.addrs(), IsClusterMode: e.cluster, ContextTimeoutEnabled: e.mindful,
+		Addrs: e.addrs(), IsClusterMode: e.cluster, ContextTimeoutEnabled: e.mindful, Username: e.user, Password: password,
 		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			p, ok := e.proxies[addr]
 			if !ok {
@@ -151,14 +155,16 @@ func (e *engine) harness(cut proxy.Fault) (*storetest.Harness, error) {
 		// it: TestNoCommandCarriesTheClientsClock. So a clock that is off is like any.
 		SkewClientClock: func(time.Duration) (lockfx.Store, error) { return e.open() },
 		Crash: func(ctx context.Context, key string, ttl time.Duration) (lockfx.Token, error) {
-			at := place{Addrs: e.addrs(), Cluster: e.cluster, Prefix: e.prefix}
+			at := place{Addrs: e.addrs(), Cluster: e.cluster, Prefix: e.prefix, User: e.user}
 			return crash.Acquire(ctx, at.String(), key, ttl)
 		},
 		Close: e.close,
 	}
 	if !e.cluster {
 		h.Restart = func() (lockfx.Store, error) {
-			return e.each(func(s *redisserver.Server) error { return s.Restart(context.Background()) })
+			return e.each(func(s *redisserver.Server) error {
+				return errors.Join(s.Restart(context.Background()), e.permit(s))
+			})
 		}
 	}
 	return h, nil

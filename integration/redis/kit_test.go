@@ -19,6 +19,7 @@ func TestKitOverACluster(t *testing.T) {
 	kit(t, proxy.Drop, true, cluster.Nodes...)
 }
 
+// kit runs the kit as a user who may do what the README lists, and nothing else.
 func kit(t *testing.T, cut proxy.Fault, mindful bool, servers ...*redisserver.Server) {
 	t.Helper()
 	storetest.Run(t, func() (*storetest.Harness, error) {
@@ -26,7 +27,12 @@ func kit(t *testing.T, cut proxy.Fault, mindful bool, servers ...*redisserver.Se
 		if err != nil {
 			return nil, err
 		}
-		e.mindful = mindful
+		e.mindful, e.user = mindful, "locker"
+		for _, s := range servers {
+			if err := e.permit(s); err != nil {
+				return nil, err
+			}
+		}
 		return e.harness(cut)
 	})
 }

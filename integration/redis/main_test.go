@@ -23,6 +23,7 @@ type place struct {
 	Addrs   []string
 	Cluster bool
 	Prefix  string
+	User    string
 }
 
 func (p place) String() string {
@@ -38,6 +39,6 @@ func openPlace(_ context.Context, text string) (lockfx.Store, error) {
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
 		return nil, err
 	}
-	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: p.Addrs, IsClusterMode: p.Cluster})
+	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: p.Addrs, IsClusterMode: p.Cluster, Username: p.User, Password: password})
 	return redisstore.New(client, redisstore.WithPrefix(p.Prefix))
 }
