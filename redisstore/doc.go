@@ -10,10 +10,11 @@
 // by the server's clock. Nothing that a client believes about the time is sent.
 //
 //	lockfx:{nightly}   token   1796040934762506    the last one that was issued
-//	                   since   1796040934762506    when the lease was taken or renewed, 0: released
-//	                   ttl     30000000            its length in microseconds, 0: released
+//	                   since   1796040934762506    when the lease was taken or renewed; gone once it is released
+//	                   ttl     30000000            its length in microseconds; gone with since
 //	                   owner   KQGSL...            the tag of the acquisition
 //	                   label   host/4711/app       for people
+//	                   renewed KQGSL...17          the store that renewed it last, and the number
 //
 // The braces keep what belongs to a lock in one slot of a cluster. The name is also
 // the channel on which the end of a lease is published.
@@ -27,14 +28,23 @@
 //
 // # A request whose outcome is unknown
 //
-// A client repeats a request whose reply it lost. Each acquisition and each release
-// carries a tag of its own, by which a repetition recognises what it has done before.
-// And when a call fails, or its caller gives up, its request may be under way still:
+// A request without an answer is sent again, by the store over another connection or by
+// the client, and any of its copies may arrive late. Each acquisition and each release
+// carries a tag, and each renewal a number, by which a copy is told from something new:
 //
-//	Acquire ── tag ──▶ ... held up ...                 ──▶ refused: a tombstone
-//	   │                                               ▲
-//	   └─ ctx ends ── undo tag ──▶ lease gone, tombstone for 5 minutes
+//	Acquire ── tag ──▶ ... held up ...                    ──▶ refused: a tombstone
+//	   ├─ again, tag ──▶ granted or refused, tombstone     ▲
+//	   └─ ctx ends ── undo tag ──▶ lease gone, tombstone ──┘
+//	Renew ── n ──▶ ... held up ...                        ──▶ changes nothing: n+1 was here
+//	Release ── tag ──▶ freed, trace ── again, tag         ──▶ true: the trace
 //
-// The undo runs in a goroutine of the store for up to 5 s. Acquire waits 50 ms for
-// it, so that ordinarily the key is free again when Acquire returns.
+// A tombstone stays for 5 minutes, a trace for one. The undo runs in a goroutine of the
+// store for up to 5 s. Acquire waits 50 ms for it, so that ordinarily the key is free again
+// when Acquire returns.
+//
+// # What a server can refuse
+//
+// A server whose memory is full refuses the first write of a script if it needs memory. So
+// whatever keeps or frees a lease begins with a write that needs none. A replica refuses
+// every write. So a script that is about to say no does a write that changes nothing.
 package redisstore
