@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -275,9 +276,16 @@ func TestTeardown_HearsOfALoss(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				store := newSpyStore(&journal{})
 				lock := newLock(t, store)
+				var away atomic.Bool
+				store.renew = func() error {
+					if away.Load() {
+						return errWhy
+					}
+					return nil
+				}
 				lose := func(at string) {
 					if at == loses {
-						store.renew = func() error { return errWhy }
+						away.Store(true)
 						time.Sleep(ttl)
 					}
 				}
