@@ -191,34 +191,56 @@ func goCommand(t *testing.T, args ...string) (string, error) {
 	return string(out), err
 }
 
-// An id in the name of a test is explained in docs/cases.md, and each case has a test.
-func TestCases_AreExplainedAndShown(t *testing.T) {
+// An id in the name of a test is explained in docs/cases.md, and each case has a test. A test
+// that a document names exists.
+func TestDocumentsAndTests_NameEachOther(t *testing.T) {
 	row := regexp.MustCompile(`(?m)^\| ([A-Z]\d\d) \|`)
-	name := regexp.MustCompile(`(?m)^func Test\w*?_([A-Z]\d\d)_`)
-	explained, shown := map[string]bool{}, map[string]bool{}
-	for _, found := range row.FindAllStringSubmatch(documents(t)["docs/cases.md"], -1) {
+	id := regexp.MustCompile(`^Test\w*?_([A-Z]\d\d)_`)
+	named := regexp.MustCompile("`(Test\\w+)`")
+	docs, explained, shown := documents(t), map[string]bool{}, map[string]bool{}
+	for _, found := range row.FindAllStringSubmatch(docs["docs/cases.md"], -1) {
 		explained[found[1]] = true
 	}
-	err := filepath.WalkDir(".", func(path string, _ os.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		for _, found := range name.FindAllSubmatch(text, -1) {
-			if id := string(found[1]); !explained[id] {
-				t.Errorf("%s: docs/cases.md does not explain %s", path, id)
-			} else {
-				shown[id] = true
+	tests := testsBelow(t, ".")
+	for name, path := range tests {
+		if found := id.FindStringSubmatch(name); found != nil {
+			shown[found[1]] = true
+			if !explained[found[1]] {
+				t.Errorf("%s: docs/cases.md does not explain %s", path, found[1])
 			}
 		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	for id := range explained {
 		if !shown[id] {
 			t.Errorf("docs/cases.md: no test shows %s", id)
 		}
 	}
+	for doc, text := range docs {
+		for _, found := range named.FindAllStringSubmatch(text, -1) {
+			if tests[found[1]] == "" {
+				t.Errorf("%s: there is no %s", doc, found[1])
+			}
+		}
+	}
+}
+
+// testsBelow returns the tests below a folder, and the file of each.
+func testsBelow(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	tests := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range declared.FindAllSubmatch(text, -1) {
+			tests[string(found[1])] = path
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tests
 }
