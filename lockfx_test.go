@@ -3,6 +3,7 @@ package lockfx_test
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/filestore"
 	"github.com/lockfx/lockfx/fxlock"
 )
 
@@ -205,6 +207,37 @@ func TestTwoLocksOfOneApplication(t *testing.T) {
 	if s.err != nil || !errors.Is(inner(t.Context()), lockfx.ErrDisposed) {
 		t.Errorf("the job ended with %v", s.err)
 	}
+}
+
+// A store that the application provides is the application's to close. The end of the
+// tests finds what is left of it.
+func TestAStoreOfTheApplicationEndsWithIt(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "locks")
+	var locks struct {
+		fx.In
+		First  *fxlock.Lock
+		Second *fxlock.Lock `name:"second"`
+	}
+	app := fx.New(fx.NopLogger,
+		fx.Provide(func(lc fx.Lifecycle) (lockfx.Store, error) {
+			store, err := filestore.New(dir)
+			if err == nil {
+				lc.Append(fx.StopHook(store.Close))
+			}
+			return store, err
+		}),
+		fxlock.Module("nightly", fxlock.StoreFromGraph()),
+		fxlock.Module("second", fxlock.StoreFromGraph(), fxlock.Named(), fxlock.WithKey("nightly")),
+		fx.Populate(&locks))
+	must(t, app.Start(t.Context()))
+	must(t, locks.First.Do(t.Context(), func(context.Context, lockfx.Holder) error { // the second one watches the key
+		err := locks.Second.Do(t.Context(), func(context.Context, lockfx.Holder) error { return nil }, fxlock.Wait(200*time.Millisecond))
+		if !errors.Is(err, lockfx.ErrTimeout) {
+			t.Errorf("two locks of one key: %v", err)
+		}
+		return nil
+	}))
+	must(t, app.Stop(t.Context()))
 }
 
 // A test of the scheduler needs no lock, no store and no database.
