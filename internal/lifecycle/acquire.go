@@ -42,7 +42,7 @@ func (m *Machine) acquire(ctx context.Context, h *Hold) (lockfx.Grant, error) {
 	settled := false
 	defer func() {
 		if !settled { // the store ended this goroutine, while it granted or took back
-			m.refuse(h, lockfx.ReasonStoreError, m.storeError("acquire", errExited))
+			m.endFailed(h, lockfx.ReasonStoreError, m.storeError("acquire", errExited))
 		}
 	}()
 	var grant lockfx.Grant
@@ -67,10 +67,10 @@ func (m *Machine) acquire(ctx context.Context, h *Hold) (lockfx.Grant, error) {
 	}
 	settled = true
 	if err == nil {
-		m.refused(h, grant)
+		m.endRefused(h, grant)
 		return grant, nil
 	}
-	m.refuse(h, reason, err)
+	m.endFailed(h, reason, err)
 	return lockfx.Grant{}, err
 }
 
@@ -126,7 +126,7 @@ func (m *Machine) accept(ctx context.Context, h *Hold, grant lockfx.Grant, err e
 	m.move(h, lockfx.Held)
 	m.cur.Store(h)
 	if !h.running {
-		m.leave()
+		m.endUse()
 	}
 	m.announce(h, lockfx.Event{Kind: lockfx.EventAcquired})
 	return lockfx.ReasonNone, nil
@@ -145,7 +145,7 @@ func (h *Hold) whyEnded(call context.Context) (lockfx.Reason, error) {
 // tooLate says that there was no answer before the first deadline of h: that of the lease,
 // of which the store had all, or that of the longest hold.
 func (h *Hold) tooLate(cause error) (lockfx.Reason, error) {
-	if end, limited := h.end(); limited && !h.first.Before(end) {
+	if end, limited := h.maxHoldEnd(); limited && !h.first.Before(end) {
 		return lockfx.ReasonMaxHold, h.m.acquireError(fmt.Errorf("%w: the max hold of %v was over before the store had answered",
 			lockfx.ErrTimeout, h.terms.MaxHold))
 	}
@@ -184,17 +184,17 @@ func (m *Machine) giveBack(h *Hold, token lockfx.Token) {
 	_, _ = m.storeRelease(bounded, token) // the caller hears why the grant was not accepted
 }
 
-// refused ends an acquisition that met another holder.
-func (m *Machine) refused(h *Hold, grant lockfx.Grant) {
-	m.end(h, lockfx.Event{Kind: lockfx.EventRefused, HeldBy: grant.HeldBy, RetryAfter: grant.RetryAfter})
+// endRefused ends an acquisition that met another holder.
+func (m *Machine) endRefused(h *Hold, grant lockfx.Grant) {
+	m.endAttempt(h, lockfx.Event{Kind: lockfx.EventRefused, HeldBy: grant.HeldBy, RetryAfter: grant.RetryAfter})
 }
 
-// refuse ends an acquisition that failed.
-func (m *Machine) refuse(h *Hold, reason lockfx.Reason, err error) {
-	m.end(h, lockfx.Event{Kind: lockfx.EventFailed, Reason: reason, Err: err})
+// endFailed ends an acquisition that failed.
+func (m *Machine) endFailed(h *Hold, reason lockfx.Reason, err error) {
+	m.endAttempt(h, lockfx.Event{Kind: lockfx.EventFailed, Reason: reason, Err: err})
 }
 
-func (m *Machine) end(h *Hold, e lockfx.Event) {
+func (m *Machine) endAttempt(h *Hold, e lockfx.Event) {
 	m.mu.Lock()
 	defer m.unlock()
 	h.disarm()
@@ -208,5 +208,5 @@ func (m *Machine) end(h *Hold, e lockfx.Event) {
 		e.Note = h.terms.Note
 		m.announce(nil, e)
 	}
-	m.leave()
+	m.endUse()
 }

@@ -103,7 +103,7 @@ func (m *Machine) abandon(ctx context.Context) error {
 		return nil
 	case h == nil:
 		return m.disposeError(ctx, "an acquisition is still under way")
-	case h.leaving:
+	case h.releasing:
 		return m.disposeError(ctx, "the lease of token %d is still being released", h.token)
 	}
 	h.abandoned = true

@@ -33,7 +33,7 @@ type Hold struct {
 	failure   error                   // of the store since then: the last one
 	failures  int                     // renewals that failed in a row
 	abandoned bool                    // disposal ran out of time: no more heartbeats
-	leaving   bool                    // a release has begun
+	releasing bool                    // a release has begun
 	loss      *lockfx.LostError
 	onLost    []func(*lockfx.LostError)
 }
@@ -112,7 +112,7 @@ func (h *Hold) expire() {
 
 // expired declares the loss at the deadline. m.mu is held.
 func (h *Hold) expired() {
-	switch end, limited := h.end(); {
+	switch end, limited := h.maxHoldEnd(); {
 	case h.abandoned:
 		h.lose(lockfx.ReasonDisposed, nil)
 	case limited && !h.Deadline().Before(end):

@@ -106,8 +106,8 @@ func (m *Machine) after(d time.Duration, f func()) lockfx.Timer {
 	return timer
 }
 
-// leave ends what inUse stands for. m.mu is held.
-func (m *Machine) leave() {
+// endUse ends what inUse stands for. m.mu is held.
+func (m *Machine) endUse() {
 	m.inUse = false
 	if m.free != nil {
 		close(m.free)

@@ -74,10 +74,10 @@ func (m *Machine) release(ctx context.Context, h *Hold) (ok bool, err error) {
 func (m *Machine) beginRelease(h *Hold) (underWay <-chan struct{}, ask, first bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if h.leaving {
+	if h.releasing {
 		return nil, false, false
 	}
-	h.leaving, m.inUse = true, true
+	h.releasing, m.inUse = true, true
 	if h.State() == lockfx.Held && passed(h.Deadline(), m.cfg.Clock.Now()) {
 		h.expired()
 	}
@@ -125,5 +125,5 @@ func (m *Machine) endRelease(h *Hold, kept time.Duration, ok bool, err error) {
 	}
 	m.announce(h, lockfx.Event{Kind: lockfx.EventReleased, Reason: reason, RetryAfter: kept, Err: err})
 	m.cur.Store(nil)
-	m.leave()
+	m.endUse()
 }

@@ -36,7 +36,7 @@ func (m *Machine) RunOn(ctx context.Context, terms Terms, body func(context.Cont
 	}
 	defer func() {
 		h.cancel(nil) // what the body left running stops before the lease is given back
-		err = m.finish(h, err)
+		err = m.releaseAfter(h, err)
 	}()
 	m.deliver()
 	h.inside = runContext{lockfx.WithToken(h.request.Context, m.cfg.Key, h.token), h}
@@ -65,8 +65,8 @@ func (m *Machine) Inside(ctx context.Context) bool {
 	return ok && h.State() != lockfx.Released
 }
 
-// finish releases after the body, and joins what went wrong.
-func (m *Machine) finish(h *Hold, bodyErr error) error {
+// releaseAfter releases after the body, and joins what went wrong.
+func (m *Machine) releaseAfter(h *Hold, bodyErr error) error {
 	ok, err := m.release(h.base, h)
 	if h.loss != nil {
 		if errors.Is(bodyErr, h.loss) {

@@ -47,14 +47,14 @@ func (m *Machine) bound(h *Hold) (stop func() bool) {
 // is not trusted any more: the end of the lease, or of the longest hold.
 func (h *Hold) deadlineFrom(asked time.Time) time.Time {
 	deadline := deadlineOf(asked, h.m.cfg.TTL)
-	if end, limited := h.end(); limited && end.Before(deadline) {
+	if end, limited := h.maxHoldEnd(); limited && end.Before(deadline) {
 		return end
 	}
 	return deadline
 }
 
-// end returns the instant at which MaxHold is over, if there is a limit.
-func (h *Hold) end() (time.Time, bool) {
+// maxHoldEnd returns the instant at which MaxHold is over, if there is a limit.
+func (h *Hold) maxHoldEnd() (time.Time, bool) {
 	return h.since.Add(h.terms.MaxHold), h.terms.MaxHold > 0
 }
 
