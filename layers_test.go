@@ -46,7 +46,7 @@ var rule = []room{
 	{dir: "."},
 	{dir: "internal/lifecycle", rooms: []string{"."}},
 	{dir: "internal/memstore", rooms: []string{".", "storekit"}},
-	{dir: "internal/waiting", rooms: []string{".", "internal/lifecycle"}, modules: []string{xsync}},
+	{dir: "internal/queue", rooms: []string{".", "internal/lifecycle"}, modules: []string{xsync}},
 	{dir: "internal/runscope", rooms: []string{"."}, modules: []string{uberDig}},
 	{dir: "storetest", rooms: []string{"."}, testing: true},
 	{dir: "storekit", rooms: []string{"."}},
@@ -54,11 +54,11 @@ var rule = []room{
 
 	{
 		dir:     "fxlock",
-		rooms:   []string{".", "internal/lifecycle", "internal/memstore", "internal/runscope", "internal/waiting", "fxlock/internal/..."},
+		rooms:   []string{".", "internal/lifecycle", "internal/memstore", "internal/runscope", "internal/queue", "fxlock/internal/..."},
 		modules: []string{uberFx, uberZap},
 	},
 	{dir: "fxlock/internal/mapdecode", modules: []string{mapstruct, levenshtein}},
-	{dir: "fxlock/internal/campaign", rooms: []string{".", "internal/waiting"}},
+	{dir: "fxlock/internal/campaign", rooms: []string{".", "internal/queue"}},
 	{dir: "fxlock/internal/notify"},
 	{dir: "fxlock/internal/faults", rooms: []string{"."}},
 	{dir: "fxlock/internal/graph", rooms: []string{"."}, modules: []string{uberFx}},

@@ -11,7 +11,7 @@ import (
 
 	"github.com/lockfx/lockfx/fxlock/internal/faults"
 	"github.com/lockfx/lockfx/fxlock/internal/mapdecode"
-	"github.com/lockfx/lockfx/internal/waiting"
+	"github.com/lockfx/lockfx/internal/queue"
 )
 
 // Config is what a program may load from a file or its environment. A zero field
@@ -40,7 +40,7 @@ type Config struct {
 const configFields = 15 // but for written
 
 // Forever is a Config.Wait without a limit; see [WaitForever].
-const Forever = waiting.Forever
+const Forever = queue.Forever
 
 // wrote reports whether field i is set, or was written.
 func (c Config) wrote(i int) bool {

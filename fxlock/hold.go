@@ -7,7 +7,7 @@ import (
 
 	"github.com/lockfx/lockfx/fxlock/internal/faults"
 	"github.com/lockfx/lockfx/fxlock/internal/graph"
-	"github.com/lockfx/lockfx/internal/waiting"
+	"github.com/lockfx/lockfx/internal/queue"
 )
 
 // Wait makes a run wait for the lock, for at most limit; 0 is one try, which is the
@@ -40,7 +40,7 @@ func Wait(limit time.Duration) LockOrRunOption {
 // WaitForever is [Wait] without a limit: the waiting ends with the context of the
 // run, or with the stop of the application.
 func WaitForever() LockOrRunOption {
-	return bothOption("fxlock.WaitForever()", func(r *runSettings) { r.wait.set(waiting.Forever) })
+	return bothOption("fxlock.WaitForever()", func(r *runSettings) { r.wait.set(queue.Forever) })
 }
 
 // MinHold keeps the key from everybody for d from when the run asked for it, even if

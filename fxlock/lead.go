@@ -15,7 +15,7 @@ import (
 	"github.com/lockfx/lockfx/fxlock/internal/faults"
 	"github.com/lockfx/lockfx/fxlock/internal/graph"
 	"github.com/lockfx/lockfx/internal/lifecycle"
-	"github.com/lockfx/lockfx/internal/waiting"
+	"github.com/lockfx/lockfx/internal/queue"
 )
 
 // Lead makes the application campaign for the lock from its start on, and run fn
@@ -63,7 +63,7 @@ func Lead(fn any, opts ...LeadOption) Option {
 		o.applyLead(&lead)
 	}
 	b := plainBody[leadTerm]("Lead", fn, runSettings{after: lead.after}, graph.CallSite())
-	b.run.wait.set(waiting.Forever)
+	b.run.wait.set(queue.Forever)
 	b.text = bodyText("Lead", fn, opts)
 	b.purpose = asLeader{lead}
 	o := b.option(errors.Join(lead.faults...))

@@ -14,8 +14,8 @@ import (
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/internal/lifecycle"
+	"github.com/lockfx/lockfx/internal/queue"
 	"github.com/lockfx/lockfx/internal/runscope"
-	"github.com/lockfx/lockfx/internal/waiting"
 )
 
 // Lock is one lock of an application. It is safe for concurrent use; State, Held
@@ -30,7 +30,7 @@ type Lock struct {
 	logger     *zap.Logger // nil when the application has none
 	shared     map[runscope.Key]reflect.Value
 	sources    sync.Map // from the type of a body to its *plan.Source or error
-	line       *waiting.Line
+	line       *queue.Queue
 	predicates sync.Map // from a *condition of the lock to its *predicate
 
 	teardownOver error // the cause when a teardown takes too long
@@ -49,7 +49,7 @@ func newLock(s *settings, store lockfx.Store, logger *zap.Logger) (*Lock, error)
 		logger = s.logger
 	}
 	l := &Lock{
-		settings: s, store: store, logger: logger, line: waiting.NewLine(), stopping: new(stopping), // until it joins an application
+		settings: s, store: store, logger: logger, line: queue.New(), stopping: new(stopping), // until it joins an application
 		teardownOver: fmt.Errorf("%w: the teardown timeout of %v is over", lockfx.ErrTimeout, s.teardownTimeout),
 	}
 	if l.store == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock/internal/plan"
 	"github.com/lockfx/lockfx/internal/lifecycle"
-	"github.com/lockfx/lockfx/internal/waiting"
+	"github.com/lockfx/lockfx/internal/queue"
 )
 
 // Do runs body under the lock, without dependency injection and so at the least
@@ -196,9 +196,9 @@ func (l *Lock) run(ctx context.Context, j *job, body func(context.Context, *life
 }
 
 // request is what j asks of the queue.
-func (l *Lock) request(j *job) waiting.Request {
+func (l *Lock) request(j *job) queue.Request {
 	run := &j.settings
-	request := waiting.Request{
+	request := queue.Request{
 		Machine: l.machine.Load(),
 		Limit:   run.wait.value,
 		Terms:   lifecycle.Terms{MinHold: run.minHold.value, OweLater: true, MaxHold: run.maxHold.value},

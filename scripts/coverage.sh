@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 bar=95 # percent of statements
-gated=(internal/lifecycle internal/runscope internal/waiting fxlock)
+gated=(internal/lifecycle internal/runscope internal/queue fxlock)
 
 profile=$(mktemp)
 trap 'rm -f "$profile"' EXIT

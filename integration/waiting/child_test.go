@@ -1,4 +1,4 @@
-package waiting_test
+package queue_test
 
 import (
 	"bytes"

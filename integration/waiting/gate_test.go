@@ -1,6 +1,6 @@
 //go:build torture
 
-package waiting_test
+package queue_test
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 // Package waiting_test shows what waiting and leading cost over real servers, and how
 // soon others take over.
-package waiting_test
+package queue_test
 
 import (
 	"testing"

@@ -8,7 +8,7 @@
 // is never used again. Whoever starts an application again makes a new machine, which gets
 // the last token of the old one.
 //
-//	package waiting    callers of one lock in order; calls RunOn, Watch, Vacant, Inside
+//	package queue      callers of one lock in order; calls RunOn, Watch, Vacant, Inside
 //	package fxlock     the runs of an application; calls Acquire, Release, Tick, Dispose
 //	         │
 //	         ▼

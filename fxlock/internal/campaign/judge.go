@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/lockfx/lockfx"
-	"github.com/lockfx/lockfx/internal/waiting"
+	"github.com/lockfx/lockfx/internal/queue"
 )
 
 const (
@@ -86,7 +86,7 @@ func (c *Campaign) judge(o outcome) (pause time.Duration, over bool) {
 		if o.led >= c.cfg.TTL {
 			c.failures = 0 // it is no fault that comes back at once
 		}
-		pause = waiting.Jittered(min(minStandBy<<min(c.failures, 10), maxStandBy))
+		pause = queue.Jittered(min(minStandBy<<min(c.failures, 10), maxStandBy))
 		c.failures++
 		c.settle(o.err, errOver)
 	}

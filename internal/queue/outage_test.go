@@ -1,4 +1,4 @@
-package waiting_test
+package queue_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/internal/lifecycle"
-	"github.com/lockfx/lockfx/internal/waiting"
+	"github.com/lockfx/lockfx/internal/queue"
 )
 
 func TestAnOutageIsToldOnceAndRetried(t *testing.T) {
@@ -18,7 +18,7 @@ func TestAnOutageIsToldOnceAndRetried(t *testing.T) {
 		store.down(errDown)
 		p := newProcess(t, store)
 		began := time.Now()
-		waiter := spawn(func() error { return p.run(background, waiting.Forever, nothing) })
+		waiter := spawn(func() error { return p.run(background, queue.Forever, nothing) })
 		time.Sleep(time.Hour)
 		waits(t, waiter)
 		p.wantKinds(t, lockfx.EventFailed)
@@ -82,7 +82,7 @@ func TestAnOutageIsTheErrorWhenTheWaitEnds(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeoutCause(background, time.Minute, errors.New("the job is over"))
 		defer cancel()
-		err = p.run(ctx, waiting.Forever, nothing)
+		err = p.run(ctx, queue.Forever, nothing)
 		wantIs(t, err, context.DeadlineExceeded, lockfx.ErrStore, errDown)
 		wantNot(t, err, lockfx.ErrTimeout, lockfx.ErrNotAcquired)
 		const ended = `stopped waiting after 1m0s: context deadline exceeded: the job is over: acquire "nightly": store failed: the store is down`
@@ -116,7 +116,7 @@ func TestASlowStoreIsWaitedFor(t *testing.T) {
 		store.acquires(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
 		p := newProcess(t, store)
 		waiter := spawn(func() error {
-			return p.line.Run(background, waiting.Request{Machine: p.Machine, Limit: time.Hour, Terms: lifecycle.Terms{MaxHold: time.Second}}, nothing)
+			return p.line.Run(background, queue.Request{Machine: p.Machine, Limit: time.Hour, Terms: lifecycle.Terms{MaxHold: time.Second}}, nothing)
 		})
 		time.Sleep(10 * time.Second)
 		waits(t, waiter)
@@ -145,9 +145,9 @@ func TestSomeFaultsAreNotWaitedFor(t *testing.T) {
 					return test.grant, test.err
 				}}
 				p := newProcess(t, store, func(c *lifecycle.Config) { c.Last = 1 })
-				wantNow(t, spawn(func() error { return p.run(background, waiting.Forever, nothing) }), test.want)
+				wantNow(t, spawn(func() error { return p.run(background, queue.Forever, nothing) }), test.want)
 				if asked != 1 || !p.line.Idle() {
-					t.Errorf("the store was asked %d times; the line is idle: %v", asked, p.line.Idle())
+					t.Errorf("the store was asked %d times; the queue is idle: %v", asked, p.line.Idle())
 				}
 			})
 		})

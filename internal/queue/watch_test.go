@@ -1,4 +1,4 @@
-package waiting_test
+package queue_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/internal/lifecycle"
-	"github.com/lockfx/lockfx/internal/waiting"
+	"github.com/lockfx/lockfx/internal/queue"
 )
 
 // A key that is freed between the refusal and the beginning of the watch signals
@@ -20,7 +20,7 @@ func TestAKeyThatIsFreedBeforeTheWatchBegins(t *testing.T) {
 		release := foreign(t, store.Store, ttl)
 		store.refused = func() { store.refused = nil; release() }
 		p := newProcess(t, store)
-		wantNow(t, spawn(func() error { return p.run(background, waiting.Forever, nothing) }))
+		wantNow(t, spawn(func() error { return p.run(background, queue.Forever, nothing) }))
 	})
 }
 
@@ -62,7 +62,7 @@ func TestALostWatchIsMadeAnewWithoutSpinning(t *testing.T) {
 		}
 		p := newProcess(t, store)
 		began := time.Now()
-		waiter := spawn(func() error { return p.run(background, waiting.Forever, nothing) })
+		waiter := spawn(func() error { return p.run(background, queue.Forever, nothing) })
 		time.Sleep(time.Minute)
 		waits(t, waiter)
 		watched := store.asked("watch", began)
@@ -97,7 +97,7 @@ func TestWithoutAWatchItPolls(t *testing.T) {
 				store.watch = watch
 				p := newProcess(t, store, func(c *lifecycle.Config) { c.CallTimeout = time.Second })
 				began := time.Now()
-				waiter := spawn(func() error { return p.run(background, waiting.Forever, nothing) })
+				waiter := spawn(func() error { return p.run(background, queue.Forever, nothing) })
 				time.Sleep(time.Minute)
 				waits(t, waiter)
 				if asked, watched := len(store.asked("acquire", began)), len(store.asked("watch", began)); asked > 80 || asked < 25 || watched > 80 {
@@ -131,7 +131,7 @@ func TestAWatchThatCannotBeHadHoldsNobodyUp(t *testing.T) {
 				store.watch = watch
 				p := newProcess(t, store)
 				began := time.Now()
-				waiter := spawn(func() error { return p.run(background, waiting.Forever, nothing) })
+				waiter := spawn(func() error { return p.run(background, queue.Forever, nothing) })
 				const length = 5 * time.Minute
 				time.Sleep(length)
 				waits(t, waiter)

@@ -1,4 +1,4 @@
-package waiting_test
+package queue_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/internal/lifecycle"
-	"github.com/lockfx/lockfx/internal/waiting"
+	"github.com/lockfx/lockfx/internal/queue"
 )
 
 // plant is a fault that a schedule must notice.
@@ -51,7 +51,7 @@ type (
 	leaky struct{ *worldStore }
 )
 
-func (l *forgetful) Run(ctx context.Context, r waiting.Request, body waiting.Body) error {
+func (l *forgetful) Run(ctx context.Context, r queue.Request, body queue.Body) error {
 	if l.n.Add(1)%5 == 0 && r.Limit != 0 && !l.Idle() {
 		for range 100 { // until everybody else has left, so that the schedule ends
 			time.Sleep(ttl)
@@ -60,25 +60,25 @@ func (l *forgetful) Run(ctx context.Context, r waiting.Request, body waiting.Bod
 	return l.line.Run(ctx, r, body)
 }
 
-func (l pushy) Run(ctx context.Context, r waiting.Request, body waiting.Body) error {
+func (l pushy) Run(ctx context.Context, r queue.Request, body queue.Body) error {
 	if r.Limit == 0 {
 		return r.Machine.RunOn(ctx, r.Terms, body)
 	}
 	return l.line.Run(ctx, r, body)
 }
 
-func (l stubborn) Run(ctx context.Context, r waiting.Request, body waiting.Body) error {
+func (l stubborn) Run(ctx context.Context, r queue.Request, body queue.Body) error {
 	return l.line.Run(context.WithoutCancel(ctx), r, body)
 }
 
-func (l impatient) Run(ctx context.Context, r waiting.Request, body waiting.Body) error {
+func (l impatient) Run(ctx context.Context, r queue.Request, body queue.Body) error {
 	if r.Limit > 0 {
 		r.Limit /= 2
 	}
 	return l.line.Run(ctx, r, body)
 }
 
-func (l slow) Run(ctx context.Context, r waiting.Request, body waiting.Body) error {
+func (l slow) Run(ctx context.Context, r queue.Request, body queue.Body) error {
 	return l.line.Run(ctx, r, func(ctx context.Context, h *lifecycle.Hold) error {
 		time.Sleep(time.Until(h.Deadline()) / 3)
 		return body(ctx, h)

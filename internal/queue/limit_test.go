@@ -1,4 +1,4 @@
-package waiting_test
+package queue_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/internal/lifecycle"
-	"github.com/lockfx/lockfx/internal/waiting"
+	"github.com/lockfx/lockfx/internal/queue"
 )
 
 // Whatever the store is busy with, the end of the waiting is not waited for.
@@ -32,7 +32,7 @@ func TestARequestUnderWayIsCutShort(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					store := newSpy()
 					p := newProcess(t, store, func(c *lifecycle.Config) { c.TTL = 10 * time.Hour })
-					limit := waiting.Forever
+					limit := queue.Forever
 					if name == "the limit" {
 						limit = time.Until(time.Now().Truncate(time.Hour).Add(time.Hour))
 					}

@@ -1,4 +1,4 @@
-package waiting_test
+package queue_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/internal/lifecycle"
 	"github.com/lockfx/lockfx/internal/memstore"
-	"github.com/lockfx/lockfx/internal/waiting"
+	"github.com/lockfx/lockfx/internal/queue"
 )
 
 // worldStore is a memory store whose requests take time, and which has outages, loses
@@ -198,9 +198,9 @@ func (s *worldStore) disturb(random *rand.Rand) {
 
 func (s *worldStore) set(f func()) { s.mu.Lock(); defer s.mu.Unlock(); f() }
 
-// A line is what a schedule drives: a [waiting.Line], or one with a planted fault.
+// A line is what a schedule drives: a [queue.Queue], or one with a planted fault.
 type line interface {
-	Run(context.Context, waiting.Request, waiting.Body) error
+	Run(context.Context, queue.Request, queue.Body) error
 	Idle() bool
 }
 

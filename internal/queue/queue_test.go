@@ -1,4 +1,4 @@
-package waiting_test
+package queue_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/internal/lifecycle"
-	"github.com/lockfx/lockfx/internal/waiting"
+	"github.com/lockfx/lockfx/internal/queue"
 )
 
 func TestCallersAreServedInTheOrderInWhichTheyCame(t *testing.T) {
@@ -26,7 +26,7 @@ func TestCallersAreServedInTheOrderInWhichTheyCame(t *testing.T) {
 			ctx, leave := context.WithCancel(background)
 			defer leave()
 			calls = append(calls, spawn(func() error {
-				return p.run(ctx, waiting.Forever, func(context.Context, *lifecycle.Hold) error {
+				return p.run(ctx, queue.Forever, func(context.Context, *lifecycle.Hold) error {
 					served = append(served, i)
 					return nil
 				})
@@ -53,9 +53,9 @@ func TestATryNeverOvertakes(t *testing.T) {
 		store := newSpy()
 		release := newProcess(t, store).hold(t)
 		p := newProcess(t, store)
-		waiter := spawn(func() error { return p.run(background, waiting.Forever, nothing) })
+		waiter := spawn(func() error { return p.run(background, queue.Forever, nothing) })
 		if p.line.Idle() || p.State() != lockfx.Idle {
-			t.Errorf("the line is idle: %v; the lock is %v: the waiter is between two attempts", p.line.Idle(), p.State())
+			t.Errorf("the queue is idle: %v; the lock is %v: the waiter is between two attempts", p.line.Idle(), p.State())
 		}
 		asked := len(store.asked("acquire", time.Time{}))
 		var refusal *lockfx.NotAcquiredError
@@ -68,7 +68,7 @@ func TestATryNeverOvertakes(t *testing.T) {
 		release()
 		wantNow(t, waiter)
 		if !p.line.Idle() {
-			t.Error("the line is not idle in the end")
+			t.Error("the queue is not idle in the end")
 		}
 		wantIs(t, p.run(background, 0, nothing))
 	})
@@ -133,7 +133,7 @@ func TestWhoeverLeavesHasLeft(t *testing.T) {
 					release()
 					wantNow(t, stayer)
 					if n := store.watching(); n != 0 || !p.line.Idle() {
-						t.Errorf("%d watches are left; the line is idle: %v", n, p.line.Idle())
+						t.Errorf("%d watches are left; the queue is idle: %v", n, p.line.Idle())
 					}
 				})
 			})
@@ -146,7 +146,7 @@ func limitFor(ends bool) time.Duration {
 	if ends {
 		return time.Minute
 	}
-	return waiting.Forever
+	return queue.Forever
 }
 
 func TestEveryWayOutOfABodyGivesTheTurnAway(t *testing.T) {
@@ -163,13 +163,13 @@ func TestEveryWayOutOfABodyGivesTheTurnAway(t *testing.T) {
 				release := newProcess(t, store).hold(t)
 				p := newProcess(t, store)
 				var left []string
-				gated := waiting.Request{Machine: p.Machine, Limit: waiting.Forever, Gate: func(context.Context, time.Duration) (func() error, string, error) {
+				gated := queue.Request{Machine: p.Machine, Limit: queue.Forever, Gate: func(context.Context, time.Duration) (func() error, string, error) {
 					return func() error { left = append(left, "left"); return nil }, "", nil
 				}}
 				first := spawn(func() error {
 					return p.line.Run(background, gated, func(context.Context, *lifecycle.Hold) error { return body() })
 				})
-				second := spawn(func() error { return p.run(background, waiting.Forever, nothing) })
+				second := spawn(func() error { return p.run(background, queue.Forever, nothing) })
 				release()
 				e := <-first
 				if wantErr := name == "an error"; errors.Is(e.err, failure) != wantErr || (e.panicked == any(failure)) != (name == "a panic") || e.exited != (name == "an exit") {
@@ -194,8 +194,8 @@ func TestAGateStandsBetweenTheLineAndTheStore(t *testing.T) {
 		store.acquires(func(context.Context) error { step("store"); return nil })
 		open := make(chan struct{})
 		leaving := errors.New("could not leave")
-		request := func(limit time.Duration) waiting.Request {
-			return waiting.Request{Machine: p.Machine, Limit: limit, Gate: func(ctx context.Context, limit time.Duration) (func() error, string, error) {
+		request := func(limit time.Duration) queue.Request {
+			return queue.Request{Machine: p.Machine, Limit: limit, Gate: func(ctx context.Context, limit time.Duration) (func() error, string, error) {
 				step("gate " + limit.String())
 				select {
 				case <-open:
@@ -205,7 +205,7 @@ func TestAGateStandsBetweenTheLineAndTheStore(t *testing.T) {
 			}}
 		}
 		body := func(context.Context, *lifecycle.Hold) error { step("body"); return errDown }
-		first := spawn(func() error { return p.line.Run(background, request(waiting.Forever), body) })
+		first := spawn(func() error { return p.line.Run(background, request(queue.Forever), body) })
 		time.Sleep(time.Second)
 		second := spawn(func() error { return p.line.Run(background, request(time.Hour), body) })
 		time.Sleep(time.Second)
@@ -231,8 +231,8 @@ func TestAGateThatIsShutEndsTheRun(t *testing.T) {
 		store := newSpy()
 		p := newProcess(t, store)
 		held := &lockfx.NotAcquiredError{Key: key, HeldBy: "another here"}
-		request := func(limit time.Duration) waiting.Request {
-			return waiting.Request{Machine: p.Machine, Limit: limit, Gate: func(ctx context.Context, limit time.Duration) (func() error, string, error) {
+		request := func(limit time.Duration) queue.Request {
+			return queue.Request{Machine: p.Machine, Limit: limit, Gate: func(ctx context.Context, limit time.Duration) (func() error, string, error) {
 				if limit != 0 {
 					<-ctx.Done()
 				}
@@ -248,17 +248,17 @@ func TestAGateThatIsShutEndsTheRun(t *testing.T) {
 			t.Errorf("%v passed", passed)
 		}
 		ctx, cancel := context.WithCancelCause(background)
-		waiter := spawn(func() error { return p.line.Run(ctx, request(waiting.Forever), nothing) })
+		waiter := spawn(func() error { return p.line.Run(ctx, request(queue.Forever), nothing) })
 		cancel(errDown)
 		wantNow(t, waiter, context.Canceled, errDown, held)
-		broken := waiting.Request{Machine: p.Machine, Limit: waiting.Forever, Gate: func(context.Context, time.Duration) (func() error, string, error) {
+		broken := queue.Request{Machine: p.Machine, Limit: queue.Forever, Gate: func(context.Context, time.Duration) (func() error, string, error) {
 			return nil, "", errDown
 		}}
 		if err := p.line.Run(background, broken, nothing); err != errDown { //nolint:errorlint // it comes back as it is
 			t.Errorf("err = %v", err)
 		}
 		if n := len(store.asked("acquire", began)); n != 0 || !p.line.Idle() {
-			t.Errorf("the store was asked %d times; the line is idle: %v", n, p.line.Idle())
+			t.Errorf("the store was asked %d times; the queue is idle: %v", n, p.line.Idle())
 		}
 	})
 }

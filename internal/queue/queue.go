@@ -1,4 +1,4 @@
-package waiting
+package queue
 
 import (
 	"context"
@@ -14,13 +14,13 @@ import (
 // Forever is the limit of a caller that waits until its context ends.
 const Forever time.Duration = -1
 
-// Line is where the callers of one lock wait. It is safe for concurrent use.
-type Line struct {
+// Queue is where the callers of one lock wait. It is safe for concurrent use.
+type Queue struct {
 	turn *semaphore.Weighted // first come, first served; a try never overtakes
 }
 
-// NewLine returns an empty line.
-func NewLine() *Line { return &Line{semaphore.NewWeighted(1)} }
+// New returns an empty queue.
+func New() *Queue { return &Queue{semaphore.NewWeighted(1)} }
 
 // Request is what a caller asks for.
 type Request struct {
@@ -32,7 +32,7 @@ type Request struct {
 	// line alone. A limit of 0 is one attempt; otherwise it waits until ctx ends. It
 	// says something for the log. leave is called when the run is over.
 	Gate func(ctx context.Context, limit time.Duration) (leave func() error, note string, err error)
-	// Missed, if there is one, is called by the head of the line with what came of each
+	// Missed, if there is one, is called by the head of the queue with what came of each
 	// attempt that did not get the lock and is followed by another one.
 	Missed func(error)
 }
@@ -40,40 +40,40 @@ type Request struct {
 // Body is what a run does under its hold.
 type Body = func(context.Context, *lifecycle.Hold) error
 
-// Idle reports whether nobody is in the line.
-func (l *Line) Idle() bool {
-	if !l.turn.TryAcquire(1) {
+// Idle reports whether nobody is in the queue.
+func (q *Queue) Idle() bool {
+	if !q.turn.TryAcquire(1) {
 		return false
 	}
-	l.turn.Release(1)
+	q.turn.Release(1)
 	return true
 }
 
 // Run runs body under r.Machine once it is the caller's turn and the key is to be
-// had. Without waiting it fails at once with Self true while the line is not
+// had. Without waiting it fails at once with Self true while the queue is not
 // empty. Otherwise it waits for at most r.Limit; the error then matches
 // [lockfx.ErrTimeout] and says what was in the way. The limit is over when body
 // begins. Waiting ends at once with ctx and with the disposal of the machine.
 //
 // A body that asks for the lock that it runs under would wait for itself: it is
 // refused at once, with Nested true.
-func (l *Line) Run(ctx context.Context, r Request, body Body) error {
+func (q *Queue) Run(ctx context.Context, r Request, body Body) error {
 	switch {
 	case r.Machine.Inside(ctx):
 		return &lockfx.NotAcquiredError{Key: r.Machine.Key(), Self: true, Nested: true}
 	case r.Limit == 0:
-		return l.try(ctx, r, body)
+		return q.try(ctx, r, body)
 	}
 	w := &waiter{Request: r, began: time.Now()}
 	wait, cancel := w.bound(ctx)
 	defer cancel()
-	if !l.turn.TryAcquire(1) {
+	if !q.turn.TryAcquire(1) {
 		w.last = r.busy()
-		if l.turn.Acquire(wait, 1) != nil {
+		if q.turn.Acquire(wait, 1) != nil {
 			return w.gaveUp(wait, w.last)
 		}
 	}
-	defer l.turn.Release(1)
+	defer q.turn.Release(1)
 	leave, err := w.enter(wait, w.left())
 	if err != nil {
 		return w.gaveUp(wait, err)
@@ -82,10 +82,10 @@ func (l *Line) Run(ctx context.Context, r Request, body Body) error {
 }
 
 // try is Run without waiting.
-func (l *Line) try(ctx context.Context, r Request, body Body) error {
+func (q *Queue) try(ctx context.Context, r Request, body Body) error {
 	switch {
-	case l.turn.TryAcquire(1):
-		defer l.turn.Release(1)
+	case q.turn.TryAcquire(1):
+		defer q.turn.Release(1)
 	case r.Machine.Disposed():
 		return r.Machine.RunOn(ctx, r.Terms, body) // which says so
 	default:

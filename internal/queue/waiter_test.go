@@ -1,4 +1,4 @@
-package waiting_test
+package queue_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lockfx/lockfx"
-	"github.com/lockfx/lockfx/internal/waiting"
+	"github.com/lockfx/lockfx/internal/queue"
 )
 
 // Bounds that the tests hold a waiter to.
@@ -63,7 +63,7 @@ func TestAWatcherIsNotPolled(t *testing.T) {
 		release := foreign(t, store.Store, ttl)
 		p := newProcess(t, store)
 		began := time.Now()
-		waiter := spawn(func() error { return p.run(background, waiting.Forever, nothing) })
+		waiter := spawn(func() error { return p.run(background, queue.Forever, nothing) })
 		if asked, watched := store.asked("acquire", began), store.asked("watch", began); len(asked) != 2 || len(watched) != 1 {
 			t.Errorf("asked %v, watched %v: want acquire, watch, acquire", asked, watched)
 		}
@@ -82,7 +82,7 @@ func TestTheExpiryOfALeaseWakesWithoutASignal(t *testing.T) {
 		foreign(t, store.Store, ttl)
 		p := newProcess(t, store)
 		began := time.Now()
-		waiter := spawn(func() error { return p.run(background, waiting.Forever, nothing) })
+		waiter := spawn(func() error { return p.run(background, queue.Forever, nothing) })
 		e := <-waiter
 		if late := e.at.Sub(began) - ttl; e.err != nil || late < 0 || late > afterExpiry {
 			t.Errorf("%v after the end of the lease: %v", late, e.err)
@@ -206,7 +206,7 @@ func TestMissed_HearsOfEachAttempt(t *testing.T) {
 		release := foreign(t, store.Store, ttl)
 		var missed []error
 		waiter := spawn(func() error {
-			r := waiting.Request{Machine: p.Machine, Limit: waiting.Forever, Missed: func(err error) { missed = append(missed, err) }}
+			r := queue.Request{Machine: p.Machine, Limit: queue.Forever, Missed: func(err error) { missed = append(missed, err) }}
 			return p.line.Run(background, r, nothing)
 		})
 		store.down(errDown)

@@ -1,4 +1,4 @@
-package waiting_test
+package queue_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lockfx/lockfx"
-	"github.com/lockfx/lockfx/internal/waiting"
+	"github.com/lockfx/lockfx/internal/queue"
 )
 
 // A lease that this process holds by hand is not asked for, and its end is not polled
@@ -20,7 +20,7 @@ func TestALeaseHeldByHandIsWaitedFor(t *testing.T) {
 			t.Fatal(ok, err)
 		}
 		first := spawn(func() error { return p.run(background, time.Minute, nothing) })
-		second := spawn(func() error { return p.run(background, waiting.Forever, nothing) })
+		second := spawn(func() error { return p.run(background, queue.Forever, nothing) })
 		store.wantQuiet(t, time.Second)
 		wantIs(t, (<-first).err, lockfx.ErrTimeout, lockfx.ErrNotIdle)
 		waits(t, second)
@@ -39,7 +39,7 @@ func TestASignalDuringAReleaseByHandIsNotLost(t *testing.T) {
 		if ok, err := p.Acquire(background); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		waiter := spawn(func() error { return p.run(background, waiting.Forever, nothing) })
+		waiter := spawn(func() error { return p.run(background, queue.Forever, nothing) })
 		if ok, err := p.Release(background); !ok || err != nil {
 			t.Error(ok, err)
 		}

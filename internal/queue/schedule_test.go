@@ -1,4 +1,4 @@
-package waiting_test
+package queue_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/internal/lifecycle"
-	"github.com/lockfx/lockfx/internal/waiting"
+	"github.com/lockfx/lockfx/internal/queue"
 )
 
 // schedule lets the callers of a few replicas wait for one key, at random, for a
@@ -45,7 +45,7 @@ func schedule(t *testing.T, seed uint64, p plant) (faults []string, tally map[st
 		var replicas []*replica
 		var actors sync.WaitGroup
 		for i := range 1 + random.IntN(3) {
-			r := &replica{w: w, line: waiting.NewLine(), cfg: lifecycle.Config{Key: key, Store: shown, TTL: w.ttl, RenewRetry: random.IntN(2) == 0}}
+			r := &replica{w: w, line: queue.New(), cfg: lifecycle.Config{Key: key, Store: shown, TTL: w.ttl, RenewRetry: random.IntN(2) == 0}}
 			if p.line != nil {
 				r.line = p.line(r.line)
 			}
@@ -83,7 +83,7 @@ func schedule(t *testing.T, seed uint64, p plant) (faults []string, tally map[st
 				w.fault("dispose: %v", err)
 			}
 			if !r.line.Idle() {
-				w.fault("the line is not empty")
+				w.fault("the queue is not empty")
 			}
 		}
 		synctest.Wait()
@@ -98,7 +98,7 @@ func schedule(t *testing.T, seed uint64, p plant) (faults []string, tally map[st
 	return faults, tally
 }
 
-// act uses the line at random.
+// act uses the queue at random.
 func (p *replica) act(random *rand.Rand) {
 	for range 6 {
 		time.Sleep(time.Duration(random.Int64N(int64(p.w.pace))))
@@ -109,7 +109,7 @@ func (p *replica) act(random *rand.Rand) {
 		}
 		now := time.Now()
 		c := &caller{of: p, leaves: farAway}
-		r := waiting.Request{Machine: m, Limit: waiting.Forever}
+		r := queue.Request{Machine: m, Limit: queue.Forever}
 		ctx, cancel := context.WithCancel(context.WithValue(background, callerKey{}, c))
 		switch d := time.Duration(1 + random.Int64N(int64(6*p.w.pace))); random.IntN(4) {
 		case 0:

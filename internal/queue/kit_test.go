@@ -1,4 +1,4 @@
-package waiting_test
+package queue_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/internal/lifecycle"
 	"github.com/lockfx/lockfx/internal/memstore"
-	"github.com/lockfx/lockfx/internal/waiting"
+	"github.com/lockfx/lockfx/internal/queue"
 )
 
 func TestMain(m *testing.M) {
@@ -134,7 +134,7 @@ type polled struct{ lockfx.Store }
 // process is one process of several that share a store.
 type process struct {
 	*lifecycle.Machine
-	line *waiting.Line
+	line *queue.Queue
 
 	mu     sync.Mutex
 	events []lockfx.Event
@@ -142,7 +142,7 @@ type process struct {
 
 func newProcess(t testing.TB, store lockfx.Store, changes ...func(*lifecycle.Config)) *process {
 	t.Helper()
-	p := &process{line: waiting.NewLine()}
+	p := &process{line: queue.New()}
 	cfg := lifecycle.Config{Key: key, Store: store, TTL: ttl, Observers: []func(lockfx.Event){func(e lockfx.Event) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -179,8 +179,8 @@ func (p *process) wantKinds(t testing.TB, want ...lockfx.EventKind) {
 }
 
 // run runs body, which waits for at most limit.
-func (p *process) run(ctx context.Context, limit time.Duration, body waiting.Body) error {
-	return p.line.Run(ctx, waiting.Request{Machine: p.Machine, Limit: limit}, body)
+func (p *process) run(ctx context.Context, limit time.Duration, body queue.Body) error {
+	return p.line.Run(ctx, queue.Request{Machine: p.Machine, Limit: limit}, body)
 }
 
 func nothing(context.Context, *lifecycle.Hold) error { return nil }

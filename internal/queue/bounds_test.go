@@ -1,4 +1,4 @@
-package waiting_test
+package queue_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/lockfx/lockfx"
-	"github.com/lockfx/lockfx/internal/waiting"
+	"github.com/lockfx/lockfx/internal/queue"
 )
 
 // ready is a channel that has a signal each time somebody looks, until done.
@@ -94,7 +94,7 @@ func TestWait_AsksNeitherTooOftenNorTooSeldom(t *testing.T) {
 					store = counted
 				}
 				p := newProcess(t, store)
-				wantIs(t, p.run(hour, waiting.Forever, nothing), context.DeadlineExceeded)
+				wantIs(t, p.run(hour, queue.Forever, nothing), context.DeadlineExceeded)
 				asked := append(spied.asked("acquire", began), time.Hour)
 				if n := len(asked); n > tt.most {
 					t.Errorf("it asked %d times, at most %d are allowed", n, tt.most)
@@ -122,7 +122,7 @@ func TestWait_CostsLittleWhileNothingHappens(t *testing.T) {
 		var calls []<-chan ended
 		for range processes {
 			p := newProcess(t, store)
-			calls = append(calls, spawn(func() error { return p.run(hour, waiting.Forever, nothing) }))
+			calls = append(calls, spawn(func() error { return p.run(hour, queue.Forever, nothing) }))
 		}
 		settled := time.Now().Add(1)
 		time.Sleep(time.Hour - time.Second)

@@ -1,4 +1,4 @@
-package waiting_test
+package queue_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/internal/lifecycle"
-	"github.com/lockfx/lockfx/internal/waiting"
+	"github.com/lockfx/lockfx/internal/queue"
 )
 
 // relay is what came out of a batch of hand-offs. Nothing in it takes time, so time
@@ -82,7 +82,7 @@ func hold(t *testing.T, processes int, p plant, f func(*race)) (out relay) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var l line = waiting.NewLine()
+			var l line = queue.New()
 			if p.line != nil {
 				l = p.line(l)
 			}
@@ -103,7 +103,7 @@ func hold(t *testing.T, processes int, p plant, f func(*race)) (out relay) {
 
 // run waits for the key as process i.
 func (r *race) run(ctx context.Context, i int, body func()) {
-	err := r.lines[i].Run(ctx, waiting.Request{Machine: r.locks[i], Limit: waiting.Forever}, func(context.Context, *lifecycle.Hold) error {
+	err := r.lines[i].Run(ctx, queue.Request{Machine: r.locks[i], Limit: queue.Forever}, func(context.Context, *lifecycle.Hold) error {
 		r.runs.Add(1)
 		body()
 		return nil

@@ -1,4 +1,4 @@
-package waiting
+package queue
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/lockfx/lockfx/internal/lifecycle"
 )
 
-// waiter is a caller that waits, and then the head of the line.
+// waiter is a caller that waits, and then the head of the queue.
 type waiter struct {
 	Request
 	began time.Time
