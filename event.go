@@ -40,8 +40,9 @@ type Event struct {
 	Reason     Reason        // why it ended, or none
 	HeldFor    time.Duration // how long it was held; set on EventLost and EventReleased
 	HeldBy     string        // on EventRefused: the holder's label, if known
-	RetryAfter time.Duration // on EventRefused: how long that lease can last, if known; on EventReleased: how long the key is kept from everybody, by a shortest hold
-	Note       string        // what a gate in front of the store said
+	RetryAfter time.Duration // on EventRefused: how long that lease can last, if known
+	KeptFor    time.Duration // on EventReleased: how long the key is kept from everybody all the same, by a shortest hold
+	Gate       string        // what a gate in front of the store said
 	Dropped    int           // on EventsDropped: how many events were left out
 	Err        error
 	// SilentSince is when the store last confirmed the lease: on EventRenewFailed, and on

@@ -92,7 +92,7 @@ func ExampleWithGate() {
 	o := new(office)
 	lock, err := fxlock.New(fxlock.WithKey("nightly"), fxlock.WithTTL(30*time.Second), fxlock.WithStore(fxlock.NewMemoryStore()),
 		fxlock.WithGate(told{o}),
-		fxlock.Observer(func(e lockfx.Event) { fmt.Println(e.Kind, e.Note) }))
+		fxlock.Observer(func(e lockfx.Event) { fmt.Println(e.Kind, e.Gate) }))
 	if err != nil {
 		panic(err)
 	}

@@ -26,7 +26,7 @@ func TestMinHoldKeepsTheKeyAfterAShortJob(t *testing.T) {
 		var kept time.Duration
 		lock := newLock(t, store, fxlock.MinHold(time.Minute), fxlock.Observer(func(e lockfx.Event) {
 			if e.Kind == lockfx.EventReleased {
-				kept = e.RetryAfter
+				kept = e.KeptFor
 			}
 		}))
 		second := func() error { time.Sleep(time.Second); return nil }

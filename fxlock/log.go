@@ -40,8 +40,11 @@ func logEvents(logger *zap.Logger) func(lockfx.Event) {
 		if e.RetryAfter > 0 {
 			fields = append(fields, zap.Duration("retry_after", e.RetryAfter))
 		}
-		if e.Note != "" {
-			fields = append(fields, zap.String("gate", e.Note))
+		if e.KeptFor > 0 {
+			fields = append(fields, zap.Duration("kept_for", e.KeptFor))
+		}
+		if e.Gate != "" {
+			fields = append(fields, zap.String("gate", e.Gate))
 		}
 		if e.Dropped > 0 {
 			fields = append(fields, zap.Int("dropped", e.Dropped))

@@ -205,7 +205,7 @@ func (m *Machine) endAttempt(h *Hold, e lockfx.Event) {
 	}
 	m.move(h, to)
 	if e.Kind != h.terms.Suppress {
-		e.Note = h.terms.Note
+		e.Gate = h.terms.Gate
 		m.announce(nil, e)
 	}
 	m.endUse()

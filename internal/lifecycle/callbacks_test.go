@@ -72,7 +72,7 @@ func TestEventsTellWhatHappened(t *testing.T) {
 			if e.Key != key {
 				t.Errorf("key %q", e.Key)
 			}
-			got = append(got, fmt.Sprintf("%v %v held %v by %q for %v", e.At.Sub(start), e, e.HeldFor, e.HeldBy, e.RetryAfter))
+			got = append(got, fmt.Sprintf("%v %v held %v by %q for %v", e.At.Sub(start), e, e.HeldFor, e.HeldBy, max(e.RetryAfter, e.KeptFor)))
 		}
 		if g, w := strings.Join(got, "\n"), strings.Join(want, "\n"); g != w {
 			t.Errorf("events:\n%s\nwant:\n%s", g, w)

@@ -25,7 +25,7 @@ func (m *Machine) announce(h *Hold, e lockfx.Event) {
 	}
 	e.At, e.Lock, e.Key = m.cfg.Clock.Now(), m.cfg.Name, m.cfg.Key
 	if h != nil {
-		e.Token, e.Note = h.token, h.terms.Note
+		e.Token, e.Gate = h.token, h.terms.Gate
 		if e.Kind == lockfx.EventLost || e.Kind == lockfx.EventReleased {
 			e.HeldFor = e.At.Sub(h.since)
 		}

@@ -123,7 +123,7 @@ func (m *Machine) endRelease(h *Hold, kept time.Duration, ok bool, err error) {
 	case !ok && err == nil:
 		err = m.unknownToken(h)
 	}
-	m.announce(h, lockfx.Event{Kind: lockfx.EventReleased, Reason: reason, RetryAfter: kept, Err: err})
+	m.announce(h, lockfx.Event{Kind: lockfx.EventReleased, Reason: reason, KeptFor: kept, Err: err})
 	m.cur.Store(nil)
 	m.endUse()
 }

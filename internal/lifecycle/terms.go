@@ -14,8 +14,8 @@ type Terms struct {
 	// Suppress keeps an attempt that ends like this from being announced: the caller
 	// tries again and again, and has announced it once.
 	Suppress lockfx.EventKind
-	// Note goes into the events of the attempt and of the hold.
-	Note string
+	// Gate is what a gate in front of the store said. It goes into the events of the attempt and of the hold.
+	Gate string
 	// MinHold keeps the key from everybody for that long from when it was asked for, even
 	// if the body is done earlier: the lease is then set to the rest instead of being
 	// released. The lease is never shorter than the rest of MinHold, so that the key is

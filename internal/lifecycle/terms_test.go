@@ -79,8 +79,8 @@ func TestMinHoldKeepsTheKeyWhateverTheOutcome(t *testing.T) {
 				k.wantState(t, lockfx.Released)
 				synctest.Wait()
 				for _, e := range k.seen.all() {
-					if e.Kind == lockfx.EventReleased && (e.RetryAfter != minHold-time.Second || e.Err != nil) {
-						t.Errorf("released, and kept for %v: %v", e.RetryAfter, e.Err)
+					if e.Kind == lockfx.EventReleased && (e.KeptFor != minHold-time.Second || e.Err != nil) {
+						t.Errorf("released, and kept for %v: %v", e.KeptFor, e.Err)
 					}
 				}
 				k.wantKept(t, minHold)

@@ -76,19 +76,19 @@ func TestSuppressedAttemptsAreNotAnnounced(t *testing.T) {
 		for _, suppressed := range []lockfx.EventKind{0, lockfx.EventRefused, lockfx.EventFailed} {
 			for _, err := range []error{nil, errCause} {
 				r.store.acquires(func(context.Context, lockfx.Token) (lockfx.Grant, error) { return lockfx.Grant{}, err })
-				if err := r.RunOn(background, lifecycle.Terms{Suppress: suppressed, Note: "noted"}, body); err == nil {
+				if err := r.RunOn(background, lifecycle.Terms{Suppress: suppressed, Gate: "noted"}, body); err == nil {
 					t.Error("no error")
 				}
 			}
 			r.store.acquires(nil)
-			if err := r.RunOn(background, lifecycle.Terms{Suppress: suppressed, Note: "noted"}, body); err != nil {
+			if err := r.RunOn(background, lifecycle.Terms{Suppress: suppressed, Gate: "noted"}, body); err != nil {
 				t.Error(err)
 			}
 		}
 		r.wantEvents(t, "refused, failed, acquired, released, failed, acquired, released, refused, acquired, released")
 		for _, e := range r.seen.all() {
-			if e.Note != "noted" {
-				t.Errorf("%v notes %q", e.Kind, e.Note)
+			if e.Gate != "noted" {
+				t.Errorf("%v notes %q", e.Kind, e.Gate)
 			}
 		}
 	})

@@ -112,7 +112,7 @@ func (r *Request) enter(ctx context.Context, limit time.Duration) (leaving, erro
 		return nil, nil
 	}
 	leave, note, err := r.Gate(ctx, limit)
-	r.Terms.Note = note
+	r.Terms.Gate = note
 	return leave, err
 }
 

@@ -219,8 +219,8 @@ func TestAGateStandsBetweenTheLineAndTheStore(t *testing.T) {
 		}
 		synctest.Wait()
 		for _, e := range p.events {
-			if e.Note != "by the gate" {
-				t.Errorf("%v notes %q", e.Kind, e.Note)
+			if e.Gate != "by the gate" {
+				t.Errorf("%v notes %q", e.Kind, e.Gate)
 			}
 		}
 	})

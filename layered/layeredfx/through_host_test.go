@@ -230,8 +230,8 @@ func TestTheLayersAreInEventsAndLogLines(t *testing.T) {
 	}
 	const want = "this host: memory on, worker on, flock on, poll skipped (flock is held); waited "
 	for _, e := range events {
-		if !strings.HasPrefix(e.Note, want) {
-			t.Errorf("%v notes %q", e.Kind, e.Note)
+		if !strings.HasPrefix(e.Gate, want) {
+			t.Errorf("%v notes %q", e.Kind, e.Gate)
 		}
 	}
 	for _, line := range lines.All() {
