@@ -63,6 +63,7 @@ var rule = []room{
 	{dir: "fxlock/internal/faults", rooms: []string{"."}},
 	{dir: "fxlock/internal/graph", rooms: []string{"."}, modules: []string{uberFx}},
 	{dir: "fxlock/internal/plan", rooms: []string{".", "internal/runscope", "fxlock/internal/graph"}, modules: []string{uberFx, uberZap}},
+	{dir: "fxlock/internal/stop", rooms: []string{"internal/lifecycle"}},
 	{
 		dir:     "fxlock/internal/...",
 		rooms:   []string{".", "internal/lifecycle", "internal/memstore", "internal/runscope", "fxlock/internal/..."},

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/fxlock/internal/stop"
 	"github.com/lockfx/lockfx/internal/lifecycle"
 	"github.com/lockfx/lockfx/internal/queue"
 	"github.com/lockfx/lockfx/internal/runscope"
@@ -35,8 +36,8 @@ type Lock struct {
 
 	teardownOver error // the cause when a teardown takes too long
 
-	stopping *stopping // of the application's stop
-	all      stops     // of all locks of the application, this one too
+	stopping *stop.Member // of the application's stop
+	all      stop.All     // of all locks of the application, this one too
 
 	restarting sync.Mutex           // guards what follows
 	earlier    []*lifecycle.Machine // of earlier starts, as long as something runs on them
@@ -49,7 +50,7 @@ func newLock(s *settings, store lockfx.Store, logger *zap.Logger) (*Lock, error)
 		logger = s.logger
 	}
 	l := &Lock{
-		settings: s, store: store, logger: logger, line: queue.New(), stopping: new(stopping), // until it joins an application
+		settings: s, store: store, logger: logger, line: queue.New(), stopping: new(stop.Member), // until it joins an application
 		teardownOver: fmt.Errorf("%w: the teardown timeout of %v is over", lockfx.ErrTimeout, s.teardownTimeout),
 	}
 	if l.store == nil {
@@ -81,7 +82,7 @@ func (l *Lock) hook() fx.Hook {
 		OnStart: func(context.Context) error {
 			l.restarting.Lock()
 			defer l.restarting.Unlock()
-			l.stopping.restart()
+			l.stopping.Restart()
 			if m := l.machine.Load(); m.Disposed() {
 				l.earlier = append(l.stillRunning(), m)
 				return l.renew(m.Last())

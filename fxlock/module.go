@@ -10,6 +10,7 @@ import (
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock/internal/faults"
 	"github.com/lockfx/lockfx/fxlock/internal/graph"
+	"github.com/lockfx/lockfx/fxlock/internal/stop"
 	"github.com/lockfx/lockfx/internal/runscope"
 )
 
@@ -106,7 +107,7 @@ func (s *settings) provideLock() any {
 		for i, k := range s.shared {
 			l.shared[k] = in.Field(sharedFields[i])
 		}
-		in.Field(stoppingField).Interface().(*stopping).join(l, in.Field(allField).Interface().([]*stopping))
+		l.joinStop(in.Field(stoppingField).Interface().(*stop.Member), in.Field(allField).Interface().([]*stop.Member))
 		in.Field(lifecycleField).Interface().(fx.Lifecycle).Append(l.hook())
 		return reflect.ValueOf(l), nil
 	})
@@ -122,8 +123,8 @@ func Bind(name string, lock *Lock) fx.Option {
 			name, graph.Place(site), lockfx.ErrConfig))
 	}
 	tag := graph.NameTag(name)
-	provide := func(lc fx.Lifecycle, own *stopping, all []*stopping) *Lock {
-		own.join(lock, all)
+	provide := func(lc fx.Lifecycle, own *stop.Member, all []*stop.Member) *Lock {
+		lock.joinStop(own, all)
 		lc.Append(lock.hook())
 		return lock
 	}

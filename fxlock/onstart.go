@@ -14,6 +14,7 @@ import (
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock/internal/faults"
 	"github.com/lockfx/lockfx/fxlock/internal/graph"
+	"github.com/lockfx/lockfx/fxlock/internal/stop"
 	"github.com/lockfx/lockfx/internal/lifecycle"
 )
 
@@ -110,9 +111,6 @@ func (p asOnStart) gives(*body, *settings) (reflect.Type, string) { return p.mar
 
 func (asOnStart) forced() bool { return true }
 
-// maxSpare is the time that the work leaves of a start at most.
-const maxSpare = time.Second
-
 // withinStart returns a context that ends a little earlier than that of the start, of
 // which fx says nothing but that it has ended.
 func (b *boundBody) withinStart(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -121,7 +119,7 @@ func (b *boundBody) withinStart(ctx context.Context) (context.Context, context.C
 		return ctx, func() {}
 	}
 	left := time.Until(end)
-	spare := min(left/20, maxSpare)
+	spare := stop.Spare(left)
 	why := fmt.Errorf("%w: the start leaves %v for the wait and the work, see fx.StartTimeout",
 		context.DeadlineExceeded, (left - spare).Round(time.Millisecond))
 	if ttl := b.lock.settings.ttl; ttl >= left-spare {
