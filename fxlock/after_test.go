@@ -77,6 +77,7 @@ func TestFaultsOfAfter(t *testing.T) {
 		"no marker":       {newErr(fxlock.Module(key, memory(), fxlock.Lead(func() {}, fxlock.After[int]()))), "fxlock.After[int](): invalid configuration: int must be a marker type of your own"},
 		"no marker, not":  {newErr(fxlock.Module(key, memory(), fxlock.Lead(func() {}, fxlock.NotAfter[int]()))), "fxlock.NotAfter[int](): invalid configuration: int must be a marker"},
 		"of a body":       {newErr(fxlock.Module(key, memory(), fxlock.OnStart[Migrated](func() {}, fxlock.After[error]()))), "fxlock.After[error](): invalid configuration: error must be a marker"},
+		"of a module":     {newErr(fxlock.Module(key, memory(), fxlock.After[Migrated]())), "fxlock.After[fxlock_test.Migrated](): is for a fxlock.Body, an OnStart or a Lead"},
 		"of a single run": {newLock(t, fxlock.NewMemoryStore()).Run(t.Context(), func() {}, fxlock.After[Migrated]()), "fxlock.After is for a fxlock.Body, an OnStart or a Lead"},
 		"of a single Do": {
 			newLock(t, fxlock.NewMemoryStore()).Do(t.Context(), func(context.Context, lockfx.Holder) error { return nil }, fxlock.After[Migrated]()),

@@ -8,8 +8,6 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/lockfx/lockfx/fxlock/internal/graph"
-	"github.com/lockfx/lockfx/fxlock/internal/plan"
-	"github.com/lockfx/lockfx/internal/runscope"
 )
 
 // Body puts an F into the graph: a function whose call runs fn under the lock. F
@@ -66,15 +64,6 @@ func texts[O fmt.Stringer](opts []O) []string {
 	return t
 }
 
-// purpose is what a body is for: it puts something into the graph that runs it.
-type purpose interface {
-	provide(*body, *settings) []any
-	// gives returns the type of what is provided, and its tag.
-	gives(*body, *settings) (reflect.Type, string)
-	// forced reports whether it acts even if nobody takes it.
-	forced() bool
-}
-
 // asF provides the F itself.
 type asF struct{}
 
@@ -87,53 +76,3 @@ func (asF) provide(b *body, s *settings) []any {
 func (asF) gives(b *body, _ *settings) (reflect.Type, string) { return b.f, "" }
 
 func (asF) forced() bool { return false }
-
-// body is one F and what runs behind it.
-type body struct {
-	text      string // as it is written
-	title     string // in messages of fx
-	results   string // what fn must return
-	f         reflect.Type
-	fn        reflect.Value
-	run       runSettings
-	pc        uintptr
-	purpose   purpose
-	inputs    []reflect.Type // of f, behind the context
-	scope     *plan.Body     // what fn needs
-	condition *runscope.Plan // what run's condition needs, if it has one
-}
-
-// plainBody is a body for an F of ours, which takes the context and returns an error.
-func plainBody[F any](title string, fn any, run runSettings, pc uintptr) *body {
-	return &body{
-		f: reflect.TypeFor[F](), fn: plan.ReturningError(reflect.ValueOf(fn)), run: run, pc: pc,
-		title: "fxlock." + title, results: "nothing or an error",
-	}
-}
-
-// plan checks b and plans its scope.
-func (b *body) plan(s *settings, p *plan.Planner) {
-	var err error
-	if b.inputs, err = plan.CheckPair(b.f, b.fn, b.results); err != nil {
-		s.faultErr(b.text, err)
-		return
-	}
-	if b.scope, err = p.Body(b.fn.Type(), b.inputs); err != nil {
-		s.faultErr(b.text, err)
-		return
-	}
-	b.run = b.run.over(s.run)
-	if err := b.run.check(); err != nil {
-		s.faultErr(b.text, err)
-	}
-	if c := b.run.condition.value; c != nil {
-		if b.condition, err = p.Condition(c.fn.Type(), b.inputs); err != nil {
-			s.faultErr(b.text+": "+c.text, err)
-		}
-	}
-	for i, in := range b.inputs {
-		if !b.scope.WantsInput(i) {
-			s.fault(b.text, fmt.Sprintf("takes no %v, which %v has as an input", in, b.f))
-		}
-	}
-}

@@ -15,6 +15,7 @@ import (
 	"github.com/lockfx/lockfx/fxlock/internal/graph"
 	"github.com/lockfx/lockfx/fxlock/internal/plan"
 	"github.com/lockfx/lockfx/internal/lifecycle"
+	"github.com/lockfx/lockfx/internal/runscope"
 )
 
 // boundBody is a body with all that its runs need, on its way into the graph. It
@@ -38,7 +39,7 @@ func (b *body) boundTag(lock string) string {
 // graph.
 func (b *body) provide(s *settings) []any {
 	var provided []any
-	if t, tag := b.purpose.gives(b, s); tag == "" {
+	if t, tag := b.gives(s); tag == "" {
 		option, _, _ := strings.Cut(b.text, "[")
 		provided = append(provided, graph.OneOfType(b.pc, t, option))
 	}
@@ -150,10 +151,74 @@ func (b *boundBody) callPlain(ctx context.Context, notify *callbacks) error {
 	return err
 }
 
-// force returns a function for fx.Invoke that takes what the body is for.
+func (b *body) gives(s *settings) (reflect.Type, string) { return b.purpose.gives(b, s) }
+
+// force returns a function for fx.Invoke that takes what the body is for, or nil.
 func (b *body) force(s *settings) any {
+	if !b.purpose.forced() {
+		return nil
+	}
 	var p graph.Params
-	t, tag := b.purpose.gives(b, s)
+	t, tag := b.gives(s)
 	p.Add(t, tag)
 	return graph.Located(p.Consumer(func(reflect.Value) {}), b.pc)
+}
+
+// purpose is what a body is for: it puts something into the graph that runs it.
+type purpose interface {
+	provide(*body, *settings) []any
+	// gives returns the type of what is provided, and its tag.
+	gives(*body, *settings) (reflect.Type, string)
+	// forced reports whether it acts even if nobody takes it.
+	forced() bool
+}
+
+// body is one F and what runs behind it.
+type body struct {
+	text      string // as it is written
+	title     string // in messages of fx
+	results   string // what fn must return
+	f         reflect.Type
+	fn        reflect.Value
+	run       runSettings
+	pc        uintptr
+	purpose   purpose
+	inputs    []reflect.Type // of f, behind the context
+	scope     *plan.Body     // what fn needs
+	condition *runscope.Plan // what run's condition needs, if it has one
+}
+
+// plainBody is a body for an F of ours, which takes the context and returns an error.
+func plainBody[F any](title string, fn any, run runSettings, pc uintptr) *body {
+	return &body{
+		f: reflect.TypeFor[F](), fn: plan.ReturningError(reflect.ValueOf(fn)), run: run, pc: pc,
+		title: "fxlock." + title, results: "nothing or an error",
+	}
+}
+
+// plan checks b and plans its scope.
+func (b *body) plan(s *settings, p *plan.Planner) {
+	var err error
+	if b.inputs, err = plan.CheckPair(b.f, b.fn, b.results); err != nil {
+		s.faultErr(b.text, err)
+		return
+	}
+	if b.scope, err = p.Body(b.fn.Type(), b.inputs); err != nil {
+		s.faultErr(b.text, err)
+		return
+	}
+	b.run = b.run.over(s.run)
+	if err := b.run.check(); err != nil {
+		s.faultErr(b.text, err)
+	}
+	if c := b.run.condition.value; c != nil {
+		if b.condition, err = p.Condition(c.fn.Type(), b.inputs); err != nil {
+			s.faultErr(b.text+": "+c.text, err)
+		}
+	}
+	for i, in := range b.inputs {
+		if !b.scope.WantsInput(i) {
+			s.fault(b.text, fmt.Sprintf("takes no %v, which %v has as an input", in, b.f))
+		}
+	}
 }

@@ -25,21 +25,15 @@ import (
 // application reach the condition of a [Body] by themselves, and others by [Share].
 //
 // An error or a panic of fn ends the run, and the lock is given back.
-func If(fn any) LockOrRunOption {
+func If(fn any) RunOption {
 	c := &condition{text: "fxlock.If(" + graph.FuncText(fn) + ")", fn: reflect.ValueOf(fn)}
-	return bothOption(c.text, func(r *runSettings) {
+	return newRunOption(c.text, func(r *runSettings) {
 		if err := plan.CheckPredicate(c.fn); err != nil {
 			r.faults = append(r.faults, faults.Of(c.text, err))
 			return
 		}
 		r.condition.set(c)
 	})
-}
-
-// condition is the function of an [If].
-type condition struct {
-	text string
-	fn   reflect.Value
 }
 
 // predicate is a condition with values of the application.
@@ -104,7 +98,7 @@ func (l *Lock) predicateOf(run runSettings) (*predicate, error) {
 // ended by the stop of the application, or a run inside a run of the same lock.
 //
 // A run that is skipped is a [lockfx.EventSkipped], whose Err is what SkipOn left out.
-func SkipOn(reasons ...error) LockOrRunOption {
+func SkipOn(reasons ...error) RunOption {
 	names := make([]string, len(reasons))
 	var skip skips
 	known := len(reasons) > 0
@@ -119,16 +113,13 @@ func SkipOn(reasons ...error) LockOrRunOption {
 		}
 	}
 	text := "fxlock.SkipOn(" + strings.Join(names, ", ") + ")"
-	return bothOption(text, func(r *runSettings) {
+	return newRunOption(text, func(r *runSettings) {
 		if !known {
 			r.fault(text, "takes lockfx.ErrNotAcquired, lockfx.ErrSkipped, or both")
 		}
 		r.skipOn.set(skip)
 	})
 }
-
-// skips says which reasons not to begin are no error.
-type skips struct{ held, unwanted bool }
 
 // notBegun ends a run whose body did not begin because of reason, and returns what its
 // caller gets. failure is what else went wrong.

@@ -14,9 +14,9 @@ import (
 	"github.com/lockfx/lockfx/internal/queue"
 )
 
-// Config is what a program may load from a file or its environment. A zero field
-// leaves what other options say, or the default; see the options of the same names for
-// the rules. [DecodeConfig] also reads a zero that is written on purpose.
+// Config is what a program may load from a file or its environment. It is an [Option]: each
+// field that is set does what the option of its name does, which has the rule. A zero field
+// leaves what other options say, or the default. [DecodeConfig] also reads a zero that is written on purpose.
 type Config struct {
 	Key             string        `mapstructure:"key"`
 	TTL             time.Duration `mapstructure:"ttl"`
@@ -47,15 +47,13 @@ func (c Config) wrote(i int) bool {
 	return c.written&(1<<i) != 0 || !reflect.ValueOf(c).Field(i).IsZero()
 }
 
-// WithConfig applies each field of c that is set as the option of its name does.
-func WithConfig(c Config) Option {
-	return option{"fxlock.WithConfig(" + c.String() + ")", func(s *settings) {
-		for i, o := range c.options() {
-			if c.wrote(i) {
-				o.applyLock(s)
-			}
+// applyLock applies each field of c that is set as the option of its name does.
+func (c Config) applyLock(s *settings) {
+	for i, o := range c.options() {
+		if c.wrote(i) {
+			o.applyLock(s)
 		}
-	}}
+	}
 }
 
 // String returns c as it is written, without the fields that are not set.
@@ -121,7 +119,7 @@ func orOff[T comparable](set T, on Option, unset func(*settings)) Option {
 // a bare number is refused. wait can also be "forever". An unknown name is an error that
 // suggests a known one.
 //
-// What is written wins over what the program sets before [WithConfig], also when it is
+// What is written wins over what the program sets before the Config, also when it is
 // false, "0s" or "": wait, call_timeout, min_hold and max_hold are then off. What must be
 // right between two options is checked if both are written, and otherwise by [Module].
 //
@@ -148,7 +146,7 @@ func DecodeConfig(from map[string]any) (Config, error) {
 		}
 		c.written |= 1 << i
 	}
-	_, err := newSettings(&s, []Option{WithConfig(c)})
+	_, err := newSettings(&s, []Option{c})
 	if err != nil {
 		return Config{}, faults.At("fxlock.DecodeConfig", err)
 	}

@@ -53,10 +53,10 @@ func TestAConfigIsItsOptions(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var j journal
 		store := newSpyStore(&j)
-		lock := newLock(t, store, fxlock.WithConfig(fxlock.Config{
+		lock := newLock(t, store, fxlock.Config{
 			Key: "other", TTL: time.Minute, Heartbeat: 30 * time.Second, ReleaseTimeout: time.Second, TeardownTimeout: 2 * time.Second,
 			RenewRetry: true, TokenName: "t", HolderName: "h", Label: "l",
-		}))
+		})
 		var renewals atomic.Int32
 		store.renew = func() error {
 			if renewals.Add(1) == 1 {
@@ -101,9 +101,9 @@ func (s *callStore) Acquire(ctx context.Context, key string, ttl time.Duration) 
 func TestAConfigBoundsWaitingAndHolding(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := &callStore{Store: fxlock.NewMemoryStore()}
-		lock := newLock(t, store, fxlock.WithConfig(fxlock.Config{
+		lock := newLock(t, store, fxlock.Config{
 			CallTimeout: 3 * time.Second, Wait: time.Minute, MinHold: 10 * time.Second, MaxHold: 20 * time.Second,
-		}))
+		})
 		must(t, lock.Run(t.Context(), func() {}))
 		if store.limits[0] != 3*time.Second {
 			t.Errorf("a call may take %v", store.limits[0])
@@ -166,7 +166,7 @@ func TestDecodeConfig_KeepsWhatIsWritten(t *testing.T) {
 		store := newSpyStore(new(journal))
 		store.renew = func() error { return errBody }
 		lock := newLock(t, store, fxlock.WithTTL(time.Minute), fxlock.WaitForever(), fxlock.WithRenewRetry(), fxlock.MinHold(time.Hour),
-			fxlock.MaxHold(2*time.Hour), fxlock.WithCallTimeout(time.Second), fxlock.WithLabel("code"), fxlock.WithConfig(c))
+			fxlock.MaxHold(2*time.Hour), fxlock.WithCallTimeout(time.Second), fxlock.WithLabel("code"), c)
 		wantIs(t, lock.Do(t.Context(), func(ctx context.Context, _ lockfx.Holder) error {
 			wantIs(t, lock.Do(t.Context(), workNothing), lockfx.ErrNotAcquired) // it does not wait
 			<-ctx.Done()                                                        // the first renewal that fails is the last one
@@ -179,7 +179,7 @@ func TestDecodeConfig_KeepsWhatIsWritten(t *testing.T) {
 		if must(t, err); c.Wait != fxlock.Forever || c.String() != "fxlock.Config{Wait: fxlock.Forever}" {
 			t.Errorf("for ever is %v", c)
 		}
-		wantText(t, newErr(fxlock.Module(key, memory(), fxlock.WithConfig(fxlock.Config{Heartbeat: 20 * time.Second}))),
+		wantText(t, newErr(fxlock.Module(key, memory(), fxlock.Config{Heartbeat: 20 * time.Second})),
 			"heartbeat 20s must be at most half the ttl of 30s")
 	})
 }
@@ -209,7 +209,7 @@ func FuzzDecodeConfig(f *testing.F) {
 			}
 			return
 		}
-		err = fxlock.Validate(fxlock.Module(key, memory(), fxlock.WithTTL(math.MaxInt64/2), fxlock.WithConfig(c)))
+		err = fxlock.Validate(fxlock.Module(key, memory(), fxlock.WithTTL(math.MaxInt64/2), c))
 		if err != nil {
 			t.Errorf("%s was decoded to %+v, which is refused: %v", data, c, err)
 		}

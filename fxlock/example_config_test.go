@@ -12,12 +12,12 @@ import (
 // A program may read its options from a file.
 func ExampleDecodeConfig() {
 	config, err := fxlock.DecodeConfig(map[string]any{"key": "reports/nightly", "ttl": "1m", "renew_retry": true})
-	fmt.Println(fxlock.WithConfig(config), err)
+	fmt.Println(config, err)
 
 	_, err = fxlock.DecodeConfig(map[string]any{"tll": "1m", "heartbeat": 20})
 	fmt.Println(err)
 	// Output:
-	// fxlock.WithConfig(fxlock.Config{Key: "reports/nightly", TTL: 1m0s, RenewRetry: true}) <nil>
+	// fxlock.Config{Key: "reports/nightly", TTL: 1m0s, RenewRetry: true} <nil>
 	// fxlock.DecodeConfig: invalid configuration: option "heartbeat": 20 (int): must be a duration with a unit, such as "30s"
 	// fxlock.DecodeConfig: invalid configuration: option "tll": is unknown; did you mean "ttl"?
 }
@@ -52,7 +52,7 @@ func ExampleNew() {
 func ExampleOption() {
 	ofLock := []fxlock.Option{fxlock.WithKey("nightly"), fxlock.WithTTL(30 * time.Second)}
 	ofRun := []fxlock.RunOption{}
-	for _, o := range []fxlock.LockOrRunOption{fxlock.WithLabel("web-1")} {
+	for _, o := range []fxlock.RunOption{fxlock.WithLabel("web-1")} {
 		ofLock, ofRun = append(ofLock, o), append(ofRun, o)
 	}
 	fmt.Println(ofLock, ofRun)

@@ -22,9 +22,9 @@ import (
 // could not be reached. When the context of the run or the application ends first, it
 // matches what ended the waiting instead of ErrTimeout. An outage on the way is told
 // once, by [lockfx.EventFailed], and the store is asked again, ever less often.
-func Wait(limit time.Duration) LockOrRunOption {
+func Wait(limit time.Duration) RunOption {
 	text := "fxlock.Wait(" + limit.String() + ")"
-	return bothOption(text, func(r *runSettings) {
+	return newRunOption(text, func(r *runSettings) {
 		if limit < 0 {
 			r.fault(text, "must not be negative; fxlock.WaitForever has no limit")
 			return
@@ -39,8 +39,8 @@ func Wait(limit time.Duration) LockOrRunOption {
 
 // WaitForever is [Wait] without a limit: the waiting ends with the context of the
 // run, or with the stop of the application.
-func WaitForever() LockOrRunOption {
-	return bothOption("fxlock.WaitForever()", func(r *runSettings) { r.wait.set(queue.Forever) })
+func WaitForever() RunOption {
+	return newRunOption("fxlock.WaitForever()", func(r *runSettings) { r.wait.set(queue.Forever) })
 }
 
 // MinHold keeps the key from everybody for d from when the run asked for it, even if
@@ -55,37 +55,26 @@ func WaitForever() LockOrRunOption {
 //
 // A run whose body did not begin, since it was skipped ([If]) or its scope could not
 // be built, keeps nothing.
-func MinHold(d time.Duration) LockOrRunOption {
+func MinHold(d time.Duration) RunOption {
 	return holdOption("fxlock.MinHold", d, func(r *runSettings) { r.minHold.set(d) })
 }
 
 // MaxHold ends a run d after it asked for the lock: the lease is lost with
 // [lockfx.ReasonMaxHold], so the body's context is cancelled, and the key is
 // released when the body has returned.
-func MaxHold(d time.Duration) LockOrRunOption {
+func MaxHold(d time.Duration) RunOption {
 	return holdOption("fxlock.MaxHold", d, func(r *runSettings) { r.maxHold.set(d) })
 }
 
-func holdOption(name string, d time.Duration, set func(*runSettings)) LockOrRunOption {
+func holdOption(name string, d time.Duration, set func(*runSettings)) RunOption {
 	text := name + "(" + d.String() + ")"
-	return bothOption(text, func(r *runSettings) {
+	return newRunOption(text, func(r *runSettings) {
 		if rule := faults.OfDuration(d); rule != "" {
 			r.fault(text, rule)
 			return
 		}
 		set(r)
 	})
-}
-
-// bothOption is an option that sets the same thing for a lock and for a run.
-func bothOption(text string, set func(*runSettings)) LockOrRunOption {
-	return lockOrRunOption{
-		option{text, func(s *settings) {
-			set(&s.run)
-			s.faults, s.run.faults = append(s.faults, s.run.faults...), nil
-		}},
-		set,
-	}
 }
 
 // Gate stands in front of the store: a run passes it before it asks, and only the
@@ -106,12 +95,12 @@ type Gate interface {
 }
 
 // WithGate puts a gate in front of the store. There is none by default.
-func WithGate(gate Gate) LockOrRunOption {
+func WithGate(gate Gate) RunOption {
 	text := fmt.Sprintf("fxlock.WithGate(%T)", gate)
 	if s, ok := gate.(fmt.Stringer); ok && !graph.IsNil(gate) {
 		text = "fxlock.WithGate(" + s.String() + ")"
 	}
-	return bothOption(text, func(r *runSettings) {
+	return newRunOption(text, func(r *runSettings) {
 		if graph.IsNil(gate) {
 			r.fault(text, "must not be nil")
 			return
@@ -121,18 +110,6 @@ func WithGate(gate Gate) LockOrRunOption {
 				r.faults = append(r.faults, faults.Of(text, err))
 			}
 		}
-		r.gate.set(gateOf{gate})
+		r.gate.set(gate.Enter)
 	})
-}
-
-// gateOf is a gate, or none.
-type gateOf struct{ Gate }
-
-func (g gateOf) bind(key string) func(context.Context, time.Duration) (func() error, string, error) {
-	if g.Gate == nil {
-		return nil
-	}
-	return func(ctx context.Context, limit time.Duration) (func() error, string, error) {
-		return g.Enter(ctx, key, limit)
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"go.uber.org/fx"
@@ -68,9 +69,10 @@ func Lead(fn any, opts ...LeadOption) Option {
 	b.purpose = asLeader{lead}
 	o := b.option(errors.Join(lead.faults...))
 	return option{b.text, func(s *settings) {
-		if s.leads() {
+		if s.leads {
 			s.fault(b.text, "a module can have one Lead")
 		}
+		s.leads = true
 		o.applyLock(s)
 	}}
 }
@@ -126,7 +128,7 @@ type asLeader struct{ leadSettings }
 
 func (p asLeader) provide(b *body, s *settings) []any {
 	made := b.fromBound(s, reflect.TypeFor[*Leadership](), func(bound *boundBody, lc fx.Lifecycle) reflect.Value {
-		l := &Leadership{bound: bound, settings: p.leadSettings}
+		l := &Leadership{bound: bound, pause: p.pause, oneTerm: p.oneTerm}
 		lc.Append(l.hook())
 		return reflect.ValueOf(l)
 	})
@@ -143,13 +145,6 @@ func (asLeader) gives(_ *body, s *settings) (reflect.Type, string) {
 }
 
 func (asLeader) forced() bool { return true }
-
-// present returns the campaign of the last start, or nil.
-func (l *Leadership) present() *campaign.Campaign {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.campaign
-}
 
 // hook starts a campaign with the application, and stops it.
 func (l *Leadership) hook() fx.Hook {
@@ -170,7 +165,7 @@ func (l *Leadership) start() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.campaign = campaign.Start(lock.machine.Load().Disposing(), campaign.Config{
-		Key: lock.Key(), Self: self, TTL: lock.settings.ttl, Pause: l.settings.pause, OneTerm: l.settings.oneTerm,
+		Key: lock.Key(), Self: self, TTL: lock.settings.ttl, Pause: l.pause, OneTerm: l.oneTerm,
 		Lead: l.lead, Tell: l.hear, Failed: l.log,
 	}, l.campaign)
 }
@@ -217,14 +212,6 @@ func (l *Leadership) log(f campaign.Failure) {
 	}
 }
 
-// fault says whose fault err is, if it is one.
-func (l *Leadership) fault(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("lead %q: %w", l.bound.lock.Key(), err)
-}
-
 // hear hands on what happens to a campaign.
 func (l *Leadership) hear(e campaign.Event) {
 	if e.Change == campaign.Elected {
@@ -236,4 +223,17 @@ func (l *Leadership) hear(e campaign.Event) {
 	} else {
 		l.hub.Tell(told)
 	}
+}
+
+// orderRule tells [Validate] of which markers a Lead says whether it begins after them.
+func orderRule(b *body, s *settings, lead leadSettings) any {
+	said := slices.Concat(b.run.after, lead.notAfter)
+	leaves := b.scope.Leaves()
+	if b.condition != nil {
+		leaves = append(slices.Clone(leaves), b.condition.Leaves()...)
+	}
+	for _, leaf := range leaves {
+		said = append(said, leaf.Type)
+	}
+	return graph.OneLead(b.pc, s.name, slices.DeleteFunc(said, func(t reflect.Type) bool { return !graph.IsMarker(t) }))
 }

@@ -18,10 +18,11 @@ import (
 // Leadership is an application's part in a campaign; see [Lead]. It is safe for
 // concurrent use.
 type Leadership struct {
-	bound    *boundBody
-	settings leadSettings
-	term     atomic.Pointer[lockfx.Holder] // of the last term, or nil: it is not held any more once that is over
-	hub      notify.Hub[LeadershipEvent]
+	bound   *boundBody
+	pause   time.Duration // see [TermPause]
+	oneTerm bool
+	term    atomic.Pointer[lockfx.Holder] // of the last term, or nil: it is not held any more once that is over
+	hub     notify.Hub[LeadershipEvent]
 
 	mu       sync.Mutex         // guards campaign
 	campaign *campaign.Campaign // of the last start, or nil before the first
@@ -191,4 +192,19 @@ func (l *Leadership) Subscribe(f func(LeadershipEvent)) (stop func()) {
 		e.Missed = missed
 		f(e)
 	})
+}
+
+// present returns the campaign of the last start, or nil.
+func (l *Leadership) present() *campaign.Campaign {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.campaign
+}
+
+// fault says whose fault err is, if it is one.
+func (l *Leadership) fault(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("lead %q: %w", l.bound.lock.Key(), err)
 }

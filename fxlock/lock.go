@@ -55,7 +55,7 @@ func newLock(s *settings, store lockfx.Store, logger *zap.Logger) (*Lock, error)
 	}
 	if l.store == nil {
 		l.store = NewMemoryStore(MemoryStoreClock(s.clock.Now))
-		l.warnOfMemory()
+		warnOfMemory(logger, s.name, s.key)
 	}
 	return l, l.renew(0)
 }
@@ -217,4 +217,30 @@ func join(first, second error) error {
 		return first
 	}
 	return errors.Join(first, second)
+}
+
+func (l *Lock) scopeError(op string, err error) error {
+	return &lockfx.ScopeError{Key: l.settings.key, Op: op, Err: err}
+}
+
+// joinStop makes the lock one of its application's, which stop together.
+func (l *Lock) joinStop(own *stop.Member, all stop.All) {
+	own.Join(l.machine.Load, l.Dispose)
+	l.stopping, l.all = own, all
+}
+
+// stopBegins notifies all locks of the application that it stops, unless another hook has,
+// and returns the context to wait with.
+func (l *Lock) stopBegins(ctx context.Context) context.Context {
+	if wait := l.stopping.Begun(); wait != nil {
+		return wait
+	}
+	return l.all.Begin(ctx)
+}
+
+// warn writes a line about the lock, if there is a logger.
+func (l *Lock) warn(line string, fields ...zap.Field) {
+	if l.logger != nil {
+		forLines(l.logger).Warn(line, append(fields, zap.String("lock", l.settings.name), keyField(l.Key()))...)
+	}
 }

@@ -71,26 +71,6 @@ func levelOf(e lockfx.Event) zapcore.Level {
 	return zapcore.InfoLevel
 }
 
-// warn writes a line about the lock, if there is a logger.
-func (l *Lock) warn(line string, fields ...zap.Field) {
-	if l.logger != nil {
-		forLines(l.logger).Warn(line, append(fields, zap.String("lock", l.settings.name), keyField(l.Key()))...)
-	}
-}
-
-// warnOfMemory says once that nobody chose a store, on stderr when there is no
-// logger: a lock that silently excludes nobody else is worse than none.
-func (l *Lock) warnOfMemory() {
-	const warning = "no store was chosen: other processes are not excluded"
-	const hint = "add fxlock.WithStore, StoreFrom or StoreFromGraph; WithStore(fxlock.NewMemoryStore()) says that this is meant"
-	if l.logger == nil {
-		fmt.Fprintf(os.Stderr, "fxlock: lock %q: %s; %s\n", l.settings.name, warning, hint)
-		return
-	}
-	forLines(l.logger).Warn(warning, zap.String("lock", l.settings.name),
-		keyField(l.settings.key), zap.String("hint", hint))
-}
-
 // The fields of a run, in log lines of ours and in the logger that it binds.
 
 func keyField(key string) zap.Field { return zap.String("key", key) }
@@ -141,4 +121,16 @@ func WithLogger(logger *zap.Logger) Option {
 		}
 		s.logger = logger
 	}}
+}
+
+// warnOfMemory says that nothing chose a store, on stderr when there is no logger: a lock
+// that silently excludes nobody else is worse than none.
+func warnOfMemory(logger *zap.Logger, lock, key string) {
+	const warning = "no store was chosen: other processes are not excluded"
+	const hint = "add fxlock.WithStore, StoreFrom or StoreFromGraph; WithStore(fxlock.NewMemoryStore()) says that this is meant"
+	if logger == nil {
+		fmt.Fprintf(os.Stderr, "fxlock: lock %q: %s; %s\n", lock, warning, hint)
+		return
+	}
+	forLines(logger).Warn(warning, zap.String("lock", lock), keyField(key), zap.String("hint", hint))
 }

@@ -57,11 +57,10 @@ func TestOptionsPrintThemselvesAsTheyAreWritten(t *testing.T) {
 			newDB, fx.Annotated{Name: "w", Target: newWriter}, fx.Annotate(newDB, fx.ResultTags(`name:"d"`))),
 		"fxlock.Body[fxlock_test.Nightly](fxlock_test.rebuild)":                        fxlock.Body[Nightly](rebuild),
 		`fxlock.Body[fxlock_test.Nightly](fxlock_test.rebuild, fxlock.WithLabel("l"))`: fxlock.Body[Nightly](rebuild, fxlock.WithLabel("l")),
-		"fxlock.WithConfig(fxlock.Config{})":                                           fxlock.WithConfig(fxlock.Config{}),
-		`fxlock.WithConfig(fxlock.Config{Key: "k", TTL: 1m0s, Named: true})`: fxlock.WithConfig(
-			fxlock.Config{Key: "k", TTL: time.Minute, Named: true}),
-		"fxlock.MemoryStoreClock(func)": fxlock.MemoryStoreClock(time.Now),
-		"fxlock.MemoryStoreClock(nil)":  fxlock.MemoryStoreClock(nil),
+		"fxlock.Config{}": fxlock.Config{},
+		`fxlock.Config{Key: "k", TTL: 1m0s, Named: true}`: fxlock.Config{Key: "k", TTL: time.Minute, Named: true},
+		"fxlock.MemoryStoreClock(func)":                   fxlock.MemoryStoreClock(time.Now),
+		"fxlock.MemoryStoreClock(nil)":                    fxlock.MemoryStoreClock(nil),
 	} {
 		if got := o.String(); got != want {
 			t.Errorf("printed as %s, want %s", got, want)

@@ -55,8 +55,8 @@ func Module(name string, opts ...Option) fx.Option {
 	}
 	all := []fx.Option{fx.Provide(provided...), fx.Provide(s.provideReach(site))}
 	for _, b := range s.bodies {
-		if b.purpose.forced() {
-			all = append(all, fx.Invoke(b.force(s)))
+		if invoke := b.force(s); invoke != nil {
+			all = append(all, fx.Invoke(invoke))
 		}
 	}
 	return fx.Options(all...)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"time"
 
 	"go.uber.org/fx"
@@ -62,7 +61,11 @@ func OnStart[M any](fn any, opts ...RunOption) Option {
 	b := plainBody[onStartOf[M]](title, fn, run, graph.CallSite())
 	b.purpose = asOnStart{marker}
 	b.text = bodyText(title, fn, opts)
-	return b.option(errors.Join(err, checkMarker(marker)))
+	o := b.option(errors.Join(err, checkMarker(marker)))
+	return option{b.text, func(s *settings) {
+		s.starts = true
+		o.applyLock(s)
+	}}
 }
 
 // onStartOf is the func type of the work behind an M.
@@ -162,6 +165,8 @@ type orderOption struct {
 
 func (o orderOption) String() string { return fmt.Sprintf("fxlock.%s[%v]()", o.name, o.marker) }
 
+func (o orderOption) applyLock(s *settings) { s.fault(o.String(), misplacedAfter) }
+
 func (o orderOption) applyRun(r *runSettings) {
 	if err := checkMarker(o.marker); err != nil {
 		r.faults = append(r.faults, faults.Of(o.String(), err))
@@ -182,23 +187,8 @@ func (o orderOption) applyLead(l *leadSettings) {
 
 // checkMarker checks the marker type of a job.
 func checkMarker(m reflect.Type) error {
-	if !isMarker(m) {
+	if !graph.IsMarker(m) {
 		return fmt.Errorf("%w: %v must be a marker type of your own, such as: type Migrated struct{}", lockfx.ErrConfig, m)
 	}
 	return nil
-}
-
-func isMarker(t reflect.Type) bool { return t.PkgPath() != "" && t.Kind() != reflect.Interface }
-
-// orderRule tells [Validate] of which markers a Lead says whether it begins after them.
-func orderRule(b *body, s *settings, lead leadSettings) any {
-	said := slices.Concat(b.run.after, lead.notAfter)
-	leaves := b.scope.Leaves()
-	if b.condition != nil {
-		leaves = append(slices.Clone(leaves), b.condition.Leaves()...)
-	}
-	for _, leaf := range leaves {
-		said = append(said, leaf.Type)
-	}
-	return graph.OneLead(b.pc, s.name, slices.DeleteFunc(said, func(t reflect.Type) bool { return !isMarker(t) }))
 }

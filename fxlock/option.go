@@ -2,47 +2,13 @@ package fxlock
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock/internal/faults"
 	"github.com/lockfx/lockfx/fxlock/internal/graph"
+	"github.com/lockfx/lockfx/internal/lifecycle"
 )
-
-// An Option configures a lock: [Module], [New]. It prints itself as it is written.
-type Option interface {
-	fmt.Stringer
-	applyLock(*settings)
-}
-
-// A RunOption configures one run: [Lock.Run], [Lock.Do], [Body], [RunValue],
-// [DoValue]. It prints itself as it is written.
-type RunOption interface {
-	fmt.Stringer
-	applyRun(*runSettings)
-}
-
-// A LockOrRunOption configures a lock, or a single run of it, which then wins.
-type LockOrRunOption interface {
-	Option
-	RunOption
-}
-
-type option struct {
-	text  string
-	apply func(*settings)
-}
-
-func (o option) String() string        { return o.text }
-func (o option) applyLock(s *settings) { o.apply(s) }
-
-type lockOrRunOption struct {
-	option
-	run func(*runSettings)
-}
-
-func (o lockOrRunOption) applyRun(r *runSettings) { o.run(r) }
 
 // positive is an option that sets a duration of at least 1 ms.
 func positive(name string, d time.Duration, set func(*settings)) Option {
@@ -120,26 +86,33 @@ func WithClock(clock lockfx.Clock) Option {
 // WithLabel sets what those who are refused see as the holder. It is for people
 // and decides nothing. Without one, or with "", it is the label of the run's context
 // ([lockfx.WithLabel]), or else host/pid/lock.
-func WithLabel(label string) LockOrRunOption {
-	return lockOrRunOption{
+func WithLabel(label string) RunOption {
+	return runOption{
 		option{call("WithLabel", label), func(s *settings) { s.label = label }},
 		func(r *runSettings) { r.label = label },
 	}
 }
 
-// orNil prints what can't be printed as it is written.
-func orNil(v any, kind string) string {
-	if graph.IsNil(v) {
-		return "nil"
-	}
-	return kind
-}
-
-// call prints a call of this package with one string.
-func call(name, arg string) string { return "fxlock." + name + "(" + strconv.Quote(arg) + ")" }
-
 // WithCallTimeout bounds each single call of the store. Without it a request or a
 // heartbeat is bounded by the lease, and a release by [WithReleaseTimeout].
 func WithCallTimeout(d time.Duration) Option {
 	return positive("fxlock.WithCallTimeout", d, func(s *settings) { s.callTimeout = d })
+}
+
+// lifecycle returns what the machine over store is made of.
+func (s *settings) lifecycle(store lockfx.Store) lifecycle.Config {
+	return lifecycle.Config{
+		Name:           s.name,
+		Key:            s.key,
+		Store:          store,
+		TTL:            s.ttl,
+		Heartbeat:      s.heartbeat,
+		ReleaseTimeout: s.releaseTimeout,
+		RenewRetry:     s.renewRetry,
+		CallTimeout:    s.callTimeout,
+		Terms:          s.run.terms(),
+		Clock:          s.clock,
+		OnLost:         s.onLost,
+		Observers:      s.observers,
+	}
 }

@@ -2,7 +2,10 @@ package fxlock
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"reflect"
+	"time"
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock/internal/plan"
@@ -202,7 +205,11 @@ func (l *Lock) request(j *job) queue.Request {
 		Machine: l.machine.Load(),
 		Limit:   run.wait.value,
 		Terms:   lifecycle.Terms{MinHold: run.minHold.value, OweLater: true, MaxHold: run.maxHold.value},
-		Gate:    run.gate.value.bind(l.Key()),
+	}
+	if enter := run.gate.value; enter != nil {
+		request.Gate = func(ctx context.Context, limit time.Duration) (func() error, string, error) {
+			return enter(ctx, l.Key(), limit)
+		}
 	}
 	if j.notify != nil {
 		request.Missed = j.notify.missed
@@ -229,6 +236,15 @@ func (l *Lock) mayStart(ctx context.Context, token lockfx.Token) error {
 	return nil
 }
 
-func (l *Lock) scopeError(op string, err error) error {
-	return &lockfx.ScopeError{Key: l.settings.key, Op: op, Err: err}
+// settle adds up the options of a run.
+func (l *Lock) settle(opts []RunOption) (runSettings, error) {
+	run, err := newRunSettings(opts)
+	run = run.over(l.settings.run)
+	if len(run.after) > 0 {
+		err = errors.Join(err, fmt.Errorf("%w: fxlock.After %s", lockfx.ErrConfig, misplacedAfter))
+	}
+	if err = errors.Join(err, run.check()); err != nil {
+		return run, l.scopeError("check the options", err)
+	}
+	return run, nil
 }

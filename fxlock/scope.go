@@ -203,3 +203,11 @@ func WithHolderName(name string) Option {
 	text := call("WithHolderName", name)
 	return option{text, func(s *settings) { s.bindingName(&s.holderName, text, name) }}
 }
+
+func (s *settings) bindingName(to *string, text, name string) {
+	if name == "" {
+		s.fault(text, "must not be empty")
+		return
+	}
+	*to = name
+}

@@ -1,19 +1,18 @@
 package fxlock
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"os"
 	"reflect"
-	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock/internal/faults"
+	"github.com/lockfx/lockfx/fxlock/internal/graph"
 	"github.com/lockfx/lockfx/fxlock/internal/plan"
 	"github.com/lockfx/lockfx/internal/lifecycle"
 	"github.com/lockfx/lockfx/internal/runscope"
@@ -45,119 +44,14 @@ type settings struct {
 	store           *storeChoice
 	ctors           []runscope.Ctor
 	shared          []runscope.Key
-	bodies          []*body
+	bodies          []graphBody
+	starts          bool        // one of them is an [OnStart]
+	leads           bool        // one of them is a [Lead]
 	run             runSettings // of every run that says nothing else; its label is label
 
 	planner plan.Planner // of what the above says about the scope of a run
 
 	faults []error
-}
-
-const (
-	defaultTTL             = 30 * time.Second
-	startTTL               = 5 * time.Second // a third of the time that fx gives a start
-	defaultTeardownTimeout = 15 * time.Second
-	defaultTokenName       = "lock:fence"
-	defaultHolderName      = "lock:holder"
-)
-
-// newSettings adds up the options, or returns all their faults.
-func newSettings(s *settings, opts []Option) (*settings, error) {
-	s.teardownTimeout = defaultTeardownTimeout
-	s.tokenName, s.holderName = defaultTokenName, defaultHolderName
-	s.clock = lockfx.SystemClock()
-	for i, o := range opts {
-		if o == nil {
-			s.faults = append(s.faults, fmt.Errorf("%w: option %d is nil", lockfx.ErrConfig, i+1))
-			continue
-		}
-		o.applyLock(s)
-	}
-	if s.name == "" {
-		s.name = s.key
-	}
-	if s.ttl == 0 {
-		s.ttl = s.defaultTTL()
-	}
-	s.ownLabel = processLabel() + s.name
-	if s.tokenName == s.holderName {
-		s.fault(call("WithTokenName", s.tokenName), "the token and the holder need different names")
-	}
-	if err := s.lifecycle(placeholder{}).Check(); err != nil {
-		s.faults = append(s.faults, err)
-	}
-	s.plan()
-	return s, errors.Join(s.faults...)
-}
-
-// plan asks the planner for the scope of every body. What [PerRun] and [Share] add is
-// planned by itself first, so that its faults are said once, and also when no body
-// is bound.
-func (s *settings) plan() {
-	lock := reflect.TypeFor[*Lock]()
-	s.planner = plan.Planner{
-		Module: s.moduleText(), Graph: s.module, Own: []runscope.Key{{Type: lock, Name: s.name}},
-		TokenName: s.tokenName, HolderName: s.holderName, Hand: reflect.TypeFor[*Scope](), Ctors: s.ctors, Shared: s.shared,
-	}
-	if !s.named {
-		s.planner.Own = append(s.planner.Own, runscope.Key{Type: lock})
-	}
-	p := &s.planner
-	unreached, err := p.Check()
-	if err != nil {
-		s.faultErr("the scope of a run", err)
-		p = p.WithoutAdditions()
-	}
-	if c := s.run.condition.value; c != nil {
-		if err := p.CheckCondition(c.fn.Type()); err != nil {
-			s.faultErr(c.text, err)
-			s.run.condition = choice[*condition]{} // or each body would say it again
-		}
-	}
-	for _, b := range s.bodies {
-		b.plan(s, p)
-	}
-	if unreached != nil && len(s.bodies) == 0 {
-		s.faultErr("the scope of a run", unreached)
-	}
-}
-
-// defaultTTL returns the ttl where no option sets it.
-func (s *settings) defaultTTL() time.Duration {
-	if !s.module {
-		s.fault("fxlock.WithTTL", "is required where there is no application")
-	}
-	starts := slices.ContainsFunc(s.bodies, func(b *body) bool { _, ok := b.purpose.(asOnStart); return ok })
-	if starts && 2*s.heartbeat <= startTTL {
-		return startTTL
-	}
-	return defaultTTL
-}
-
-// placeholder stands for a store that is not there yet.
-type placeholder struct{ lockfx.Store }
-
-// lifecycle returns what the machine over store is made of.
-func (s *settings) lifecycle(store lockfx.Store) lifecycle.Config {
-	return lifecycle.Config{
-		Name:           s.name,
-		Key:            s.key,
-		Store:          store,
-		TTL:            s.ttl,
-		Heartbeat:      s.heartbeat,
-		ReleaseTimeout: s.releaseTimeout,
-		RenewRetry:     s.renewRetry,
-		CallTimeout:    s.callTimeout,
-		Terms:          s.run.terms(),
-		Clock:          s.clock,
-		OnLost:         s.onLost,
-		Observers:      s.observers,
-	}
-}
-
-// leads reports whether the module has a Lead.
-func (s *settings) leads() bool {
-	return slices.ContainsFunc(s.bodies, func(b *body) bool { _, ok := b.purpose.(asLeader); return ok })
 }
 
 // moduleOnly refuses an option that makes sense in a graph alone.
@@ -167,33 +61,188 @@ func (s *settings) moduleOnly(text string) {
 	}
 }
 
-func (s *settings) bindingName(to *string, text, name string) {
-	if name == "" {
-		s.fault(text, "must not be empty")
-		return
-	}
-	*to = name
-}
-
-// moduleText is how messages call the lock.
-func (s *settings) moduleText() string {
-	if s.module {
-		return "fxlock.Module(" + strconv.Quote(s.name) + ")"
-	}
-	return "fxlock.New(" + strconv.Quote(s.name) + ")"
-}
-
-var processLabel = sync.OnceValue(func() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown-host"
-	}
-	return host + "/" + strconv.Itoa(os.Getpid()) + "/"
-})
-
 // fault notes that the option printed as text breaks rule.
 func (s *settings) fault(text, rule string) { s.faults = append(s.faults, faults.New(text, rule)) }
 
 func (s *settings) faultErr(text string, err error) {
 	s.faults = append(s.faults, faults.Of(text, err))
 }
+
+// An Option configures a lock: [Module], [New]. It prints itself as it is written.
+type Option interface {
+	fmt.Stringer
+	applyLock(*settings)
+}
+
+// A RunOption configures one run ([Lock.Run], [Lock.Do], [RunValue], [DoValue]) or each run
+// of a [Body]; or, given to a lock, every run that says nothing else. It prints itself as it
+// is written.
+type RunOption interface {
+	Option
+	applyRun(*runSettings)
+}
+
+type option struct {
+	text  string
+	apply func(*settings)
+}
+
+func (o option) String() string        { return o.text }
+func (o option) applyLock(s *settings) { o.apply(s) }
+
+type runOption struct {
+	option
+	run func(*runSettings)
+}
+
+func (o runOption) applyRun(r *runSettings) { o.run(r) }
+
+// orNil prints what can't be printed as it is written.
+func orNil(v any, kind string) string {
+	if graph.IsNil(v) {
+		return "nil"
+	}
+	return kind
+}
+
+// call prints a call of this package with one string.
+func call(name, arg string) string { return "fxlock." + name + "(" + strconv.Quote(arg) + ")" }
+
+// newRunOption returns an option that sets the same thing for a lock and for a run.
+func newRunOption(text string, set func(*runSettings)) RunOption {
+	return runOption{
+		option{text, func(s *settings) {
+			set(&s.run)
+			s.faults, s.run.faults = append(s.faults, s.run.faults...), nil
+		}},
+		set,
+	}
+}
+
+// enter passes a gate; see [Gate.Enter].
+type enter = func(ctx context.Context, key string, limit time.Duration) (leave func() error, note string, err error)
+
+// runSettings is what the options of one run add up to.
+type runSettings struct {
+	label     string
+	wait      choice[time.Duration]
+	minHold   choice[time.Duration]
+	maxHold   choice[time.Duration]
+	condition choice[*condition]
+	skipOn    choice[skips]
+	gate      choice[enter]
+	after     []reflect.Type // markers of jobs of the start
+
+	faults []error
+}
+
+// fault notes that the option printed as text breaks rule.
+func (r *runSettings) fault(text, rule string) {
+	r.faults = append(r.faults, faults.New(text, rule))
+}
+
+// choice is a setting that may not have been made.
+type choice[T any] struct {
+	value T
+	made  bool
+}
+
+func (c *choice[T]) set(v T) { c.value, c.made = v, true }
+
+// or returns c, or other where c was not made.
+func (c choice[T]) or(other choice[T]) choice[T] {
+	if c.made {
+		return c
+	}
+	return other
+}
+
+// condition is the function of an [If].
+type condition struct {
+	text string
+	fn   reflect.Value
+}
+
+// skips says which reasons not to begin are no error.
+type skips struct{ held, unwanted bool }
+
+// storeChoice says where the store comes from. Exactly one of its ways is set.
+type storeChoice struct {
+	text  string
+	value lockfx.Store  // WithStore
+	ctor  reflect.Value // StoreFrom: a func(...) (lockfx.Store, error)
+	pc    uintptr       // StoreFrom: the constructor, for messages
+	graph string        // StoreFromGraph: the struct tag
+}
+
+// owned reports whether the store belongs to the lock alone and ends with it.
+func (c *storeChoice) owned() bool { return c != nil && c.ctor.IsValid() }
+
+func (s *settings) chooseStore(c *storeChoice) {
+	if s.store != nil {
+		s.fault(c.text, s.store.text+" already says where the store comes from")
+	}
+	s.store = c
+}
+
+// inGraph reports whether the store comes out of the graph.
+func (c *storeChoice) inGraph() bool { return c != nil && c.value == nil }
+
+// graphBody is a body as the graph of an application knows it.
+type graphBody interface {
+	plan(*settings, *plan.Planner)
+	provide(*settings) []any
+	gives(*settings) (t reflect.Type, tag string) // what provide gives for others to take
+	force(*settings) any                          // for fx.Invoke; nil if the body acts only when it is taken
+}
+
+// misplacedAfter is the rule of [After].
+const misplacedAfter = "is for a fxlock.Body, an OnStart or a Lead"
+
+// newRunSettings adds up the options of a run, or returns all their faults.
+func newRunSettings(opts []RunOption) (runSettings, error) {
+	if len(opts) == 0 { // nothing of what follows is allocated
+		return runSettings{}, nil
+	}
+	var r runSettings
+	for i, o := range opts {
+		if o == nil {
+			r.faults = append(r.faults, fmt.Errorf("%w: run option %d is nil", lockfx.ErrConfig, i+1))
+			continue
+		}
+		o.applyRun(&r)
+	}
+	return r, errors.Join(r.faults...)
+}
+
+// over returns r with what it leaves open taken from the lock's own settings.
+func (r runSettings) over(lock runSettings) runSettings {
+	r.wait = r.wait.or(lock.wait)
+	r.minHold = r.minHold.or(lock.minHold)
+	r.maxHold = r.maxHold.or(lock.maxHold)
+	r.condition = r.condition.or(lock.condition)
+	r.skipOn = r.skipOn.or(lock.skipOn)
+	r.gate = r.gate.or(lock.gate)
+	return r
+}
+
+// terms are those of a lease that is held by hand.
+func (r runSettings) terms() lifecycle.Terms {
+	return lifecycle.Terms{MinHold: r.minHold.value, MaxHold: r.maxHold.value}
+}
+
+// check returns the fault of settings that do not go together.
+func (r runSettings) check() error {
+	if shortest, longest := r.minHold, r.maxHold; longest.value > 0 && shortest.value > longest.value {
+		return fmt.Errorf("%w: fxlock.MinHold(%v) must be at most fxlock.MaxHold(%v)", lockfx.ErrConfig, shortest.value, longest.value)
+	}
+	return nil
+}
+
+const (
+	defaultTTL             = 30 * time.Second
+	startTTL               = 5 * time.Second // a third of the time that fx gives a start
+	defaultTeardownTimeout = 15 * time.Second
+	defaultTokenName       = "lock:fence"
+	defaultHolderName      = "lock:holder"
+)

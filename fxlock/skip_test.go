@@ -12,7 +12,7 @@ import (
 )
 
 // onHeld makes contention no error.
-func onHeld() fxlock.LockOrRunOption { return fxlock.SkipOn(lockfx.ErrNotAcquired) }
+func onHeld() fxlock.RunOption { return fxlock.SkipOn(lockfx.ErrNotAcquired) }
 
 func TestSkipOn_HeldByAnother(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

@@ -58,18 +58,3 @@ func provideStopping(name string, site uintptr) any {
 var stoppingType = reflect.TypeFor[*stop.Member]()
 
 func stoppingTag(name string) string { return graph.NameTag("fxlock:stopping:" + name) }
-
-// joinStop makes the lock one of its application's, which stop together.
-func (l *Lock) joinStop(own *stop.Member, all stop.All) {
-	own.Join(l.machine.Load, l.Dispose)
-	l.stopping, l.all = own, all
-}
-
-// stopBegins notifies all locks of the application that it stops, unless another hook has,
-// and returns the context to wait with.
-func (l *Lock) stopBegins(ctx context.Context) context.Context {
-	if wait := l.stopping.Begun(); wait != nil {
-		return wait
-	}
-	return l.all.Begin(ctx)
-}

@@ -13,25 +13,6 @@ import (
 	"github.com/lockfx/lockfx/internal/memstore"
 )
 
-// storeChoice says where the store comes from. Exactly one of its ways is set.
-type storeChoice struct {
-	text  string
-	value lockfx.Store  // WithStore
-	ctor  reflect.Value // StoreFrom: a func(...) (lockfx.Store, error)
-	pc    uintptr       // StoreFrom: the constructor, for messages
-	graph string        // StoreFromGraph: the struct tag
-}
-
-// owned reports whether the store belongs to the lock alone and ends with it.
-func (c *storeChoice) owned() bool { return c != nil && c.ctor.IsValid() }
-
-func (s *settings) chooseStore(c *storeChoice) {
-	if s.store != nil {
-		s.fault(c.text, s.store.text+" already says where the store comes from")
-	}
-	s.store = c
-}
-
 // WithStore gives the lock a store. The lock does not close it.
 func WithStore(store lockfx.Store) Option {
 	text := "fxlock.WithStore(" + orNil(store, storeText(store)) + ")"
@@ -83,9 +64,6 @@ func StoreFromGraph(name ...string) Option {
 }
 
 var storeType = reflect.TypeFor[lockfx.Store]()
-
-// inGraph reports whether the store comes out of the graph.
-func (c *storeChoice) inGraph() bool { return c != nil && c.value == nil }
 
 // provide returns the constructor that puts the store into the graph, under a name that
 // only this lock asks for. Where the application has none to give, fx prints the name.

@@ -27,7 +27,7 @@ func (s *settings) provideReach(site uintptr) any {
 	var p graph.Params
 	p.Add(reflect.TypeFor[*Lock](), graph.NameTag(s.name))
 	for _, b := range s.bodies {
-		t, tag := b.purpose.gives(b, s)
+		t, tag := b.gives(s)
 		p.Add(t, tag)
 	}
 	ctor := graph.Constructor([]reflect.Type{p.Type()}, reflect.TypeFor[reach](), func([]reflect.Value) (reflect.Value, error) {

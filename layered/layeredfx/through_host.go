@@ -29,7 +29,7 @@ import (
 // error of the run. That the poll layer was lost meanwhile is none: the lease is not.
 // The run's log lines and events note what each layer came to. Faults of opts are
 // errors of the lock's options.
-func ThroughHost(opts ...layered.LockerOption) fxlock.LockOrRunOption {
+func ThroughHost(opts ...layered.LockerOption) fxlock.RunOption {
 	h := &host{text: "layeredfx.ThroughHost(" + strings.Join(texts(opts), ", ") + ")"}
 	h.locker, h.fault = layered.New(append([]layered.LockerOption{layered.WithNamespace("fxlock")}, opts...)...)
 	return fxlock.WithGate(h)

@@ -59,6 +59,9 @@ func CtorText(ctor any) string {
 // TypeName names a type so that two of them are told apart.
 func TypeName(t reflect.Type) string { return t.PkgPath() + "." + t.Name() }
 
+// IsMarker reports whether t is a named type that can stand for one thing in the graph.
+func IsMarker(t reflect.Type) bool { return t.PkgPath() != "" && t.Kind() != reflect.Interface }
+
 // Quoted prints names as the arguments of a call.
 func Quoted(names []string) string {
 	q := make([]string, len(names))
