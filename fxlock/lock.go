@@ -31,7 +31,7 @@ type Lock struct {
 	logger     *zap.Logger // nil when the application has none
 	shared     map[runscope.Key]reflect.Value
 	sources    sync.Map // from the type of a body to its *plan.Source or error
-	line       *queue.Queue
+	queue      *queue.Queue
 	predicates sync.Map // from a *condition of the lock to its *predicate
 
 	teardownOver error // the cause when a teardown takes too long
@@ -50,7 +50,7 @@ func newLock(s *settings, store lockfx.Store, logger *zap.Logger) (*Lock, error)
 		logger = s.logger
 	}
 	l := &Lock{
-		settings: s, store: store, logger: logger, line: queue.New(), stopping: new(stop.Member), // until it joins an application
+		settings: s, store: store, logger: logger, queue: queue.New(), stopping: new(stop.Member), // until it joins an application
 		teardownOver: fmt.Errorf("%w: the teardown timeout of %v is over", lockfx.ErrTimeout, s.teardownTimeout),
 	}
 	if l.store == nil {
@@ -146,7 +146,7 @@ func (l *Lock) Token() lockfx.Token { return l.machine.Load().Token() }
 // changes nothing.
 func (l *Lock) Acquire(ctx context.Context) (bool, error) {
 	m := l.machine.Load()
-	if !m.Disposed() && !l.line.Idle() { // a try never overtakes those who wait
+	if !m.Disposed() && !l.queue.Idle() { // a try never overtakes those who wait
 		return false, fmt.Errorf("acquire %q: %w: others of this process run under it, or wait for it", l.Key(), lockfx.ErrNotIdle)
 	}
 	return m.Acquire(l.labelled(ctx, ""))

@@ -152,7 +152,7 @@ func (l *Lock) run(ctx context.Context, j *job, body func(context.Context, *life
 
 	given := lockfx.LabelFrom(ctx)
 	began, unwanted := false, false
-	err := l.line.Run(l.labelled(ctx, j.settings.label), l.request(j), func(ctx context.Context, h *lifecycle.Hold) (err error) {
+	err := l.queue.Run(l.labelled(ctx, j.settings.label), l.request(j), func(ctx context.Context, h *lifecycle.Hold) (err error) {
 		ctx = unlabelled(ctx, given)
 		j.granted(h)
 
