@@ -20,16 +20,16 @@ import (
 //		return db.Rebuild(ctx, fence)
 //	}))
 //
-// fn takes dig parameters of any kind. Those of the application are asked from fx
+// fn takes dig parameters of any kind. fx gives those of the application
 // when F is built, so nothing unused is built; those of the run, and what [PerRun]
 // gives, are bound anew for each call. F takes a context.Context first and returns
 // an error last. F may take further inputs, each of a type of its own, which are
 // bound for that call and which fn must take; and it may return values before the
 // error, which fn returns too. They are zero when fn did not run.
 //
-// F and fn are checked against each other when the option is made. What fn asks of
-// the graph in vain is an error of fx.New as soon as somebody takes an F; use
-// [Validate] for an F that nobody takes yet. See [Lock.Run] for the errors of a
+// F and fn are checked against each other when the option is made. A dependency
+// of fn that the graph cannot provide is an error from fx.New as soon as something takes an
+// F; use [Validate] for an F that nothing takes yet. See [Lock.Run] for the errors of a
 // call.
 func Body[F any](fn any, opts ...RunOption) Option {
 	run, err := newRunSettings(opts)
@@ -68,8 +68,8 @@ func texts[O fmt.Stringer](opts []O) []string {
 type asF struct{}
 
 func (asF) provide(b *body, s *settings) []any {
-	return []any{graph.Located(b.fromBound(s, b.f, func(bound *boundBody, _ fx.Lifecycle) reflect.Value {
-		return reflect.MakeFunc(b.f, func(args []reflect.Value) []reflect.Value { return bound.call(args, nil) })
+	return []any{graph.Located(b.fromReady(s, b.f, func(ready *readyBody, _ fx.Lifecycle) reflect.Value {
+		return reflect.MakeFunc(b.f, func(args []reflect.Value) []reflect.Value { return ready.call(args, nil) })
 	}), b.pc)}
 }
 

@@ -18,19 +18,19 @@ import (
 	"github.com/lockfx/lockfx/internal/runscope"
 )
 
-// boundBody is a body with all that its runs need, on its way into the graph. It
-// goes through a key of its own because fx names the keys that it could not build: the
+// readyBody is a body with all that its runs need, on its way into the graph. It
+// has its own key because fx names the keys that it could not build: the
 // name says whose body it is. fx shows it for a missing type and for a constructor that
 // failed alike, so what helps against the one is said under its condition.
-type boundBody struct {
+type readyBody struct {
 	*body
 	lock      *Lock
 	src       *plan.Source
 	condition *predicate
-	gate      *drain.Gate
+	calls     *drain.Calls
 }
 
-func (b *body) boundTag(lock string) string {
+func (b *body) readyTag(lock string) string {
 	return graph.NameTag(fmt.Sprintf("lock %s, %s; if a type is missing: fx.Provide it, or add its constructor to fxlock.PerRun",
 		lock, b.title))
 }
@@ -43,23 +43,23 @@ func (b *body) provide(s *settings) []any {
 		option, _, _ := strings.Cut(b.text, "[")
 		provided = append(provided, graph.OneOfType(b.pc, t, option))
 	}
-	provided = append(provided, graph.Located(b.bind(s), b.pc, fx.ResultTags(b.boundTag(s.name))))
+	provided = append(provided, graph.Located(b.bind(s), b.pc, fx.ResultTags(b.readyTag(s.name))))
 	return append(provided, b.purpose.provide(b, s)...)
 }
 
-// fromBound returns a constructor of a value of type out that takes the bound body
+// fromReady returns a constructor of a value of type out that takes the ready body
 // and the application's lifecycle.
-func (b *body) fromBound(s *settings, out reflect.Type, f func(*boundBody, fx.Lifecycle) reflect.Value) any {
+func (b *body) fromReady(s *settings, out reflect.Type, f func(*readyBody, fx.Lifecycle) reflect.Value) any {
 	var p graph.Params
-	boundField := p.Add(reflect.TypeFor[*boundBody](), b.boundTag(s.name))
+	readyField := p.Add(reflect.TypeFor[*readyBody](), b.readyTag(s.name))
 	lifecycleField := p.Add(reflect.TypeFor[fx.Lifecycle](), "")
 	return graph.Constructor([]reflect.Type{p.Type()}, out, func(args []reflect.Value) (reflect.Value, error) {
-		bound := args[0].Field(boundField).Interface().(*boundBody)
-		return f(bound, args[0].Field(lifecycleField).Interface().(fx.Lifecycle)), nil
+		ready := args[0].Field(readyField).Interface().(*readyBody)
+		return f(ready, args[0].Field(lifecycleField).Interface().(fx.Lifecycle)), nil
 	})
 }
 
-// bind returns the constructor of the bound body. It takes the lock and the
+// bind returns the constructor of the ready body. It takes the lock and the
 // application's lifecycle in one parameter object, and what fn and the condition
 // need in further ones, so that all of that is built before the hook is appended:
 // fx then stops the body first.
@@ -78,34 +78,34 @@ func (b *body) bind(s *settings) any {
 	if b.condition != nil {
 		in = append(in, b.condition.In())
 	}
-	return graph.Constructor(in, reflect.TypeFor[*boundBody](), func(args []reflect.Value) (reflect.Value, error) {
+	return graph.Constructor(in, reflect.TypeFor[*readyBody](), func(args []reflect.Value) (reflect.Value, error) {
 		logger := s.logger
 		if loggerField != 0 {
 			logger = args[0].Field(loggerField).Interface().(*zap.Logger)
 		}
-		bound := &boundBody{
-			body: b,
-			lock: args[0].Field(lockField).Interface().(*Lock),
-			src:  b.scope.Bind(args[1], logger),
-			gate: new(drain.Gate),
+		ready := &readyBody{
+			body:  b,
+			lock:  args[0].Field(lockField).Interface().(*Lock),
+			src:   b.scope.Bind(args[1], logger),
+			calls: new(drain.Calls),
 		}
 		if b.condition != nil {
-			bound.condition = &predicate{bound.lock, b.run.condition.value.fn, b.condition.Bind(args[2])}
+			ready.condition = &predicate{ready.lock, b.run.condition.value.fn, b.condition.Bind(args[2])}
 		}
-		args[0].Field(lifecycleField).Interface().(fx.Lifecycle).Append(bound.drainHook())
-		return reflect.ValueOf(bound), nil
+		args[0].Field(lifecycleField).Interface().(fx.Lifecycle).Append(ready.drainHook())
+		return reflect.ValueOf(ready), nil
 	})
 }
 
 // drainHook stops the runs of the body before what they use is stopped.
-func (b *boundBody) drainHook() fx.Hook {
+func (b *readyBody) drainHook() fx.Hook {
 	return fx.Hook{
 		OnStart: func(context.Context) error {
-			b.gate.Open()
+			b.calls.Open()
 			return nil
 		},
 		OnStop: func(ctx context.Context) error {
-			if err := b.gate.Close(b.lock.stopBegins(ctx), lockfx.ErrDisposed); err != nil {
+			if err := b.calls.Close(b.lock.stopBegins(ctx), lockfx.ErrDisposed); err != nil {
 				return fmt.Errorf("stop %v of lock %q: it still runs: %w", b.f, b.lock.settings.name, err)
 			}
 			return nil
@@ -114,13 +114,13 @@ func (b *boundBody) drainHook() fx.Hook {
 }
 
 // call runs the body once, with args as the F takes them, and returns what the F returns.
-func (b *boundBody) call(args []reflect.Value, notify *callbacks) []reflect.Value {
+func (b *readyBody) call(args []reflect.Value, notify *callbacks) []reflect.Value {
 	last := b.f.NumOut() - 1
 	out := make([]reflect.Value, last+1)
 	for i := range out {
 		out[i] = reflect.Zero(b.f.Out(i))
 	}
-	ctx, leave, err := b.gate.Enter(args[0].Interface().(context.Context))
+	ctx, leave, err := b.calls.Enter(args[0].Interface().(context.Context))
 	if err != nil {
 		err = fmt.Errorf("run %q: %w", b.lock.Key(), err)
 	} else {
@@ -145,7 +145,7 @@ func (b *boundBody) call(args []reflect.Value, notify *callbacks) []reflect.Valu
 
 // callPlain is call for an F that takes the context alone and returns the error
 // alone.
-func (b *boundBody) callPlain(ctx context.Context, notify *callbacks) error {
+func (b *readyBody) callPlain(ctx context.Context, notify *callbacks) error {
 	out := b.call([]reflect.Value{reflect.ValueOf(&ctx).Elem()}, notify)
 	err, _ := out[0].Interface().(error)
 	return err
@@ -169,7 +169,7 @@ type purpose interface {
 	provide(*body, *settings) []any
 	// gives returns the type of what is provided, and its tag.
 	gives(*body, *settings) (reflect.Type, string)
-	// forced reports whether it acts even if nobody takes it.
+	// forced reports whether it acts even if nothing takes it.
 	forced() bool
 }
 

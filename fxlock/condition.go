@@ -14,9 +14,9 @@ import (
 	"github.com/lockfx/lockfx/internal/runscope"
 )
 
-// If makes a run ask fn whether its body is still wanted: once before it waits for
-// the lock, and again when it has it. fn returns a bool, or a bool and an error.
-// When it says no, the body does not run, and the error is a [lockfx.SkippedError], or nil
+// If makes a run evaluate fn, which says whether its body is still wanted: once before it
+// waits for the lock, and again when it has it. fn returns a bool, or a bool and an error.
+// When it returns false, the body does not run, and the error is a [lockfx.SkippedError], or nil
 // with [SkipOn]; either way a [lockfx.EventSkipped] says so.
 //
 // fn takes dig parameters, of the application and the context alone: before the lock
@@ -48,8 +48,8 @@ func (p *predicate) evaluate(ctx context.Context) (bool, error) {
 	if p == nil {
 		return true, nil
 	}
-	asked := ctx // of its own, or a run without a condition would pay for its way to the heap
-	scope, err := p.from.Open([]reflect.Value{reflect.ValueOf(&asked).Elem()})
+	given := ctx // a copy: ctx itself would move to the heap for runs without a condition, too
+	scope, err := p.from.Open([]reflect.Value{reflect.ValueOf(&given).Elem()})
 	if err != nil {
 		return false, p.lock.scopeError("ask the condition", err)
 	}

@@ -73,15 +73,15 @@
 // # Stopping
 //
 // fx stops what was built last first. What was built with the lock stops before it;
-// a function made by [Body] stops before the values that it uses: it lets nobody in
-// any more, cancels the body with cause [lockfx.ErrDisposed], and waits. The lease
+// a function made by [Body] stops before the values that it uses: it refuses new
+// calls, cancels the running body with cause [lockfx.ErrDisposed], and waits for it. The lease
 // is renewed until the body has returned and is then released by the goroutine of
 // the run: as long as the process lives, even if fx runs out of time and skips the
 // hook. What is never built is never stopped: nothing is acquired in constructors.
 //
 // An HTTP server whose handlers take a lock stops before it, and its Shutdown waits for
-// them: end the BaseContext of the server before, so that bodies and waits hear of the
-// stop.
+// them: end the BaseContext of the server before, so that bodies and waits end
+// with the stop.
 //
 // An application can be started again. Its locks then keep the last token.
 package fxlock

@@ -12,16 +12,16 @@ import (
 
 // Wait makes a run wait for the lock, for at most limit; 0 is one try, which is the
 // default. Callers of one *Lock wait in order, and only the first of them talks to
-// the store. Where the store can wake it ([lockfx.Watcher]) it asks at the end of the
-// lease in its way, and once a minute; elsewhere about once a second.
+// the store. Where the store can wake it ([lockfx.Watcher]) it asks when the
+// lease in its way ends, and once a minute; elsewhere about once a second.
 //
-// The limit is for the waiting alone: it is over when the body begins. It is apart
-// from the ttl ([WithTTL]) and from the time limit of one call of the store
+// The limit is for the waiting alone: it is over when the body begins. It is independent
+// of the ttl ([WithTTL]) and of the time limit of one call of the store
 // ([WithCallTimeout]). When it is over, the error matches [lockfx.ErrTimeout] and
 // what was in the way: [lockfx.ErrNotAcquired], or [lockfx.ErrStore] if the store
 // could not be reached. When the context of the run or the application ends first, it
-// matches what ended the waiting instead of ErrTimeout. An outage on the way is told
-// once, by [lockfx.EventFailed], and the store is asked again, ever less often.
+// matches what ended the waiting instead of ErrTimeout. An outage on the way is one
+// [lockfx.EventFailed], and the store is asked again, ever less often.
 func Wait(limit time.Duration) RunOption {
 	text := "fxlock.Wait(" + limit.String() + ")"
 	return newRunOption(text, func(r *runSettings) {
@@ -81,7 +81,7 @@ func holdOption(name string, d time.Duration, set func(*runSettings)) RunOption 
 // first of those who wait for one *Lock does. The function ThroughHost of package
 // layeredfx makes one that lets one contender of a host through.
 //
-// If it has a method Check() error, that is asked when the option is made.
+// If it has a method Check() error, it is called when the option is made.
 type Gate interface {
 	// Enter passes the gate for key. A limit of 0 is one attempt. Otherwise it waits
 	// until ctx ends, which is within limit, unless limit is negative: then there is

@@ -47,13 +47,13 @@ import (
 // then, so a campaign that had begun goes on until the process ends.
 //
 // The campaign waits for the lock whatever [Wait] of the module says; its other
-// options hold for each term: [If] that says no is asked again after [TermPause].
+// options hold for each term: [If] that says no is evaluated again after [TermPause].
 //
 // A first term may begin before the work of an [OnStart] of the same application, unless
 // [After] says otherwise.
 //
 // A *[Leadership] is in the graph as `name:"<name>"` and, unless the module is
-// [Named], unnamed too. Nobody needs to take it. A module can have one Lead.
+// [Named], unnamed too. It need not be taken. A module can have one Lead.
 func Lead(fn any, opts ...LeadOption) Option {
 	lead := leadSettings{pause: defaultTermPause}
 	for i, o := range opts {
@@ -127,8 +127,8 @@ func OneTerm() LeadOption {
 type asLeader struct{ leadSettings }
 
 func (p asLeader) provide(b *body, s *settings) []any {
-	made := b.fromBound(s, reflect.TypeFor[*Leadership](), func(bound *boundBody, lc fx.Lifecycle) reflect.Value {
-		l := &Leadership{bound: bound, pause: p.pause, oneTerm: p.oneTerm}
+	made := b.fromReady(s, reflect.TypeFor[*Leadership](), func(ready *readyBody, lc fx.Lifecycle) reflect.Value {
+		l := &Leadership{ready: ready, pause: p.pause, oneTerm: p.oneTerm}
 		lc.Append(l.hook())
 		return reflect.ValueOf(l)
 	})
@@ -160,19 +160,19 @@ func (l *Leadership) hook() fx.Hook {
 // start begins a campaign. An earlier one is still there if fx had no time left to
 // stop it; it ends first, so that there is one at a time.
 func (l *Leadership) start() {
-	lock := l.bound.lock
-	self := lockfx.LabelFrom(lock.labelled(context.Background(), l.bound.run.label))
+	lock := l.ready.lock
+	self := lockfx.LabelFrom(lock.labelled(context.Background(), l.ready.run.label))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.campaign = campaign.Start(lock.machine.Load().Disposing(), campaign.Config{
 		Key: lock.Key(), Self: self, TTL: lock.settings.ttl, Pause: l.pause, OneTerm: l.oneTerm,
-		Lead: l.lead, Tell: l.hear, Failed: l.log,
+		Lead: l.lead, Notify: l.notify, Failed: l.log,
 	}, l.campaign)
 }
 
 // lead waits for the lock and runs one term.
 func (l *Leadership) lead(ctx context.Context, t *campaign.Term) error {
-	return l.bound.callPlain(ctx, &callbacks{
+	return l.ready.callPlain(ctx, &callbacks{
 		missed:  t.Missed,
 		granted: func(h *lifecycle.Hold) { t.Granted(h) },
 		body:    func(_ *lifecycle.Hold, call func() error) { t.Run(call) },
@@ -180,9 +180,9 @@ func (l *Leadership) lead(ctx context.Context, t *campaign.Term) error {
 }
 
 // stop ends the campaign: it cancels fn and waits until the lock was released, and until
-// the subscribers have heard of it.
+// the subscribers were notified.
 func (l *Leadership) stop(ctx context.Context) error {
-	ctx = l.bound.lock.stopBegins(ctx)
+	ctx = l.ready.lock.stopBegins(ctx)
 	c := l.present()
 	c.Stop(lockfx.ErrDisposed)
 	select {
@@ -194,7 +194,7 @@ func (l *Leadership) stop(ctx context.Context) error {
 	return l.fault(l.hub.Blocked(0))
 }
 
-// log tells of an error that nobody else hears of.
+// log writes an error that is reported nowhere else.
 func (l *Leadership) log(f campaign.Failure) {
 	what := "campaign failed"
 	var fields []zap.Field
@@ -205,27 +205,27 @@ func (l *Leadership) log(f campaign.Failure) {
 		fields = append(fields, zap.Duration("standing_by_in", f.Pause))
 	}
 	if f.Err != nil {
-		l.bound.lock.warn(what, append(fields, zap.Error(f.Err))...)
+		l.ready.lock.warn(what, append(fields, zap.Error(f.Err))...)
 	}
 	if f.Cleanup != nil {
-		l.bound.lock.warn("cleanup of a term failed", append(fields, zap.Error(f.Cleanup))...)
+		l.ready.lock.warn("cleanup of a term failed", append(fields, zap.Error(f.Cleanup))...)
 	}
 }
 
-// hear hands on what happens to a campaign.
-func (l *Leadership) hear(e campaign.Event) {
+// notify hands on what happens to a campaign.
+func (l *Leadership) notify(e campaign.Event) {
 	if e.Change == campaign.Elected {
 		l.term.Store(&e.Hold)
 	}
-	told := LeadershipEvent{Change: LeadershipChange(e.Change), Token: e.Token, Leader: e.Leader, Err: e.Err, Cleanup: e.Cleanup}
+	event := LeadershipEvent{Change: LeadershipChange(e.Change), Token: e.Token, Leader: e.Leader, Err: e.Err, Cleanup: e.Cleanup}
 	if e.Change == campaign.LeaderChanged {
-		l.hub.TellMore(told)
+		l.hub.NotifyAlso(event)
 	} else {
-		l.hub.Tell(told)
+		l.hub.Notify(event)
 	}
 }
 
-// orderRule tells [Validate] of which markers a Lead says whether it begins after them.
+// orderRule says for [Validate] of which markers a Lead says whether it begins after them.
 func orderRule(b *body, s *settings, lead leadSettings) any {
 	said := slices.Concat(b.run.after, lead.notAfter)
 	leaves := b.scope.Leaves()

@@ -18,7 +18,7 @@ import (
 // Leadership is an application's part in a campaign; see [Lead]. It is safe for
 // concurrent use.
 type Leadership struct {
-	bound   *boundBody
+	ready   *readyBody
 	pause   time.Duration // see [TermPause]
 	oneTerm bool
 	term    atomic.Pointer[lockfx.Holder] // of the last term, or nil: it is not held any more once that is over
@@ -45,10 +45,10 @@ func (l *Leadership) Token() lockfx.Token {
 }
 
 // Leader asks the store who holds the lock now: a snapshot, for people. The lease is
-// zero when nobody does. If the store can't tell, the error matches
+// zero when nobody does. If the store can't say, the error matches
 // errors.ErrUnsupported, and if it failed, [lockfx.ErrStore].
 func (l *Leadership) Leader(ctx context.Context) (lockfx.Lease, error) {
-	key, store := l.bound.lock.Key(), l.bound.lock.store
+	key, store := l.ready.lock.Key(), l.ready.lock.store
 	inspector, ok := store.(lockfx.Inspector)
 	if !ok {
 		return lockfx.Lease{}, fmt.Errorf("leader of %q: %T is no lockfx.Inspector: %w", key, store, errors.ErrUnsupported)
@@ -161,7 +161,7 @@ type LeadershipEvent struct {
 	// Leader, on LeaderChanged, is the label of the application that leads now. A campaign
 	// that stands by learns it when the store refuses it, which it does not ask for: a
 	// store that wakes those who wait refuses them at each change. Applications that have
-	// the same label ([WithLabel]) are not told apart.
+	// the same label ([WithLabel]) can't be told apart.
 	Leader string
 	// Err, on Lost, is the [lockfx.LostError]. On TermEnded it is why the term failed: fn
 	// returned it, or the lease was lost before fn returned. It is nil if fn returned nil, and
@@ -178,7 +178,7 @@ type LeadershipEvent struct {
 // Subscribe makes f be called with the present state, once the application was started,
 // and then with every change, in order, one at a time. f has a goroutine of its own:
 // neither fn, nor the campaign, nor other subscribers wait for it, so a change may be old
-// when f hears of it; whoever is about to act asks [Leadership.IsLeader]. A panic of f
+// when f gets it; whoever is about to act asks [Leadership.IsLeader]. A panic of f
 // ends the process.
 //
 // If f falls behind by more than 64 changes it misses the oldest ones. If it takes more
@@ -206,5 +206,5 @@ func (l *Leadership) fault(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("lead %q: %w", l.bound.lock.Key(), err)
+	return fmt.Errorf("lead %q: %w", l.ready.lock.Key(), err)
 }

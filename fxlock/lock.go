@@ -23,8 +23,8 @@ import (
 // and Token take no mutex and allocate nothing.
 //
 // One Lock is held by one caller at a time: while a run is under way, another Run
-// or Do on it returns a [lockfx.NotAcquiredError] whose Self is true, or queues if it
-// was told to [Wait]. One that does not wait never comes before those who do.
+// or Do on it returns a [lockfx.NotAcquiredError] whose Self is true, or queues with
+// [Wait]. A caller that does not wait cannot jump the queue.
 type Lock struct {
 	settings   *settings
 	store      lockfx.Store

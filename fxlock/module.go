@@ -114,7 +114,7 @@ func (s *settings) provideLock() any {
 }
 
 // Bind puts a lock that was made with [New] into an application, as
-// `name:"<name>"`. The application's stop disposes of it, even if nobody takes it.
+// `name:"<name>"`. The application's stop disposes of it, even if nothing takes it.
 // If the name is taken, fx.New fails.
 func Bind(name string, lock *Lock) fx.Option {
 	site := graph.CallSite()

@@ -19,7 +19,7 @@ import (
 
 // OnStart runs fn under the lock while the application starts, such as a migration
 // that one replica runs while the others wait for it. A fault fails the start with
-// its cause, and the lock is released whatever happened. [If] tells whether the work
+// its cause, and the lock is released whatever happened. [If] says whether the work
 // is still needed: a run that it skips is no fault.
 //
 // It waits for the lock, and works, for as long as the context of the start lasts, less
@@ -46,7 +46,7 @@ import (
 //
 // CONSTRUCTORS STILL RUN FIRST: fx builds everything before it starts anything, so
 // the constructor of what takes an M must not rely on the work yet. The work runs
-// even if nobody takes M. A test that supplies its own, fx.Replace(Migrated{}), keeps
+// even if nothing takes M. A test that supplies its own, fx.Replace(Migrated{}), keeps
 // it from running.
 //
 // fn takes dig parameters of any kind, as for [Body], and returns nothing or an
@@ -75,11 +75,11 @@ type onStartOf[M any] func(context.Context) error
 type asOnStart struct{ marker reflect.Type }
 
 func (p asOnStart) provide(b *body, s *settings) []any {
-	return []any{graph.Located(b.fromBound(s, p.marker, func(bound *boundBody, lc fx.Lifecycle) reflect.Value {
+	return []any{graph.Located(b.fromReady(s, p.marker, func(ready *readyBody, lc fx.Lifecycle) reflect.Value {
 		lc.Append(fx.StartHook(func(ctx context.Context) error {
-			ctx, cancel := bound.withinStart(ctx)
+			ctx, cancel := ready.withinStart(ctx)
 			defer cancel()
-			err := bound.work(ctx)
+			err := ready.work(ctx)
 			if over := context.Cause(ctx); err != nil && over != nil && !errors.Is(err, over) {
 				err = fmt.Errorf("%w: %w", over, err)
 			}
@@ -94,7 +94,7 @@ func (p asOnStart) provide(b *body, s *settings) []any {
 
 // work runs the body once. When it has returned nil under a lease that was still held, the
 // work is done, whatever becomes of the lease afterwards.
-func (b *boundBody) work(ctx context.Context) error {
+func (b *readyBody) work(ctx context.Context) error {
 	var returned error
 	done := false
 	err := b.callPlain(ctx, &callbacks{body: func(h *lifecycle.Hold, call func() error) {
@@ -116,7 +116,7 @@ func (asOnStart) forced() bool { return true }
 
 // withinStart returns a context that ends a little earlier than that of the start, of
 // which fx says nothing but that it has ended.
-func (b *boundBody) withinStart(ctx context.Context) (context.Context, context.CancelFunc) {
+func (b *readyBody) withinStart(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, limited := ctx.Deadline()
 	if !limited {
 		return ctx, func() {}

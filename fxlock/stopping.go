@@ -20,8 +20,8 @@ import (
 // Without it the first stop hook of a lock, a body or a leadership notifies all of the
 // application's. What fx stops before that hook, since it was built later, may be closed
 // under a run that uses it. A [Body] and a [Lead] stop before what they take as parameters,
-// in every case. But a value that a body of [Lock.Run] or [Lock.Do] has captured is known to
-// nobody: of NewReports(lock, db) fx may stop the db before the lock, and of
+// in every case. But nothing knows of a value that a body of [Lock.Run] or [Lock.Do] has captured:
+// of NewReports(lock, db) fx may stop the db before the lock, and of
 // NewReports(db, lock) after it.
 func Drain() fx.Option {
 	type in struct {

@@ -35,7 +35,7 @@ func storeText(store lockfx.Store) string {
 // StoreFrom gives the lock a store of its own: ctor is a constructor that takes
 // anything from the graph and returns a [lockfx.Store], or something that is one,
 // and optionally an error. It may be what fx.Annotate returns, say to take a named
-// client; a variadic parameter is left out. The store is in nobody else's reach, and if it is a [lockfx.Closer] it
+// client; a variadic parameter is left out. Nothing else can reach the store, and if it is a [lockfx.Closer] it
 // is closed after the lock was disposed of. If it can't be built, fx.New fails.
 func StoreFrom(ctor any) Option {
 	text := "fxlock.StoreFrom(" + graph.CtorText(ctor) + ")"

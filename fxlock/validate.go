@@ -22,7 +22,7 @@ type reach struct{}
 const reachGroup = `group:"fxlock:reach"`
 
 // provideReach returns a constructor that needs the lock and each of its bodies.
-// Nobody but Validate asks for what it gives.
+// Only Validate takes what it gives.
 func (s *settings) provideReach(site uintptr) any {
 	var p graph.Params
 	p.Add(reflect.TypeFor[*Lock](), graph.NameTag(s.name))
@@ -37,7 +37,7 @@ func (s *settings) provideReach(site uintptr) any {
 }
 
 // Validate is fx.ValidateApp that also reaches every lock and every [Body] which
-// nobody takes, whose error says what may have been meant by a name or a type of ours that
+// nothing takes, whose error says what may have been meant by a name or a type of ours that
 // is missing, and that logs nothing unless opts say so. A [Lead] beside an [OnStart] must
 // say whether it begins after that: see [After] and [NotAfter]. Call it in a test of the
 // application: it builds nothing.

@@ -12,16 +12,16 @@ import (
 type Config struct {
 	Key  string // in messages
 	Self string // the label of this application's leases
-	// Lead waits for the lock and runs one term. It tells t what happens on the way; its
+	// Lead waits for the lock and runs one term. It reports to t what happens on the way; its
 	// error says why there was no term, or what a term came to besides what its function
 	// returned.
 	Lead    func(ctx context.Context, t *Term) error
 	TTL     time.Duration // a term that lasted as long is no sign of a fault that repeats itself
 	Pause   time.Duration // after a good term
 	OneTerm bool          // the first good term is the last one
-	// Tell is called with each change, in order, under a mutex: it must be quick.
-	Tell func(Event)
-	// Failed is called with what nobody else hears of.
+	// Notify is called with each change, in order, under a mutex: it must be quick.
+	Notify func(Event)
+	// Failed is called with what is reported nowhere else.
 	Failed func(Failure)
 }
 
@@ -118,10 +118,10 @@ func (c *Campaign) over() bool {
 
 // run stands by, leads, and stands by again, until it is over.
 func (c *Campaign) run() {
-	defer c.tell(Event{Change: StoodDown})
+	defer c.notify(Event{Change: StoodDown})
 	for standing := false; c.ctx.Err() == nil; {
 		if !standing {
-			c.tell(Event{Change: StandingBy})
+			c.notify(Event{Change: StandingBy})
 		}
 		o := c.attempt()
 		pause, over := c.judge(o)
@@ -133,11 +133,11 @@ func (c *Campaign) run() {
 	}
 }
 
-// tell tells of e. c.mu is not held.
-func (c *Campaign) tell(e Event) {
+// notify passes e on. c.mu is not held.
+func (c *Campaign) notify(e Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.cfg.Tell(e)
+	c.cfg.Notify(e)
 }
 
 // rest waits for d, or until the campaign is over.

@@ -52,7 +52,7 @@ func lead(t *testing.T, attempt func(ctx context.Context, c *campaign.Term, h *h
 				}
 				return attempt(ctx, term, h)
 			},
-			Tell: func(e campaign.Event) {
+			Notify: func(e campaign.Event) {
 				told = append(told, fmt.Sprintf("%d %v %v", e.Change, e.Err, e.Cleanup))
 			},
 			Failed: func(campaign.Failure) {},

@@ -1,12 +1,12 @@
 // Package campaign is the loop of a leader. It knows neither fx nor dependency injection:
-// a term is a function, and what happens is told to another one.
+// a term is a function, and another function is notified of what happens.
 //
 //	standing by ──▶ elected ──▶ function ──▶ term ended ──▶ pause ──▶ standing by ...
 //	      │            └─ lost ─────┘             │            │
 //	      └─────────────── the stop, or a disposal ────────────┴──▶ stood down
 //
 // A term is judged by what its function returned, and by whether its lease was lost
-// before. What comes after that, the teardown and the release, is told and judges
+// before. What comes after that, the teardown and the release, is reported and judges
 // nothing:
 //
 //	the function returned nil by itself      a good term; the only one, with OneTerm

@@ -84,7 +84,7 @@ func (t *Term) Missed(err error) {
 	c.trouble = nil
 	if refusal.HeldBy != "" && refusal.HeldBy != c.leader {
 		c.leader = refusal.HeldBy
-		c.cfg.Tell(Event{Change: LeaderChanged, Leader: c.leader})
+		c.cfg.Notify(Event{Change: LeaderChanged, Leader: c.leader})
 	}
 }
 
@@ -111,7 +111,7 @@ func (t *Term) begin() {
 	defer c.mu.Unlock()
 	t.enter(running)
 	c.leader, c.trouble = c.cfg.Self, nil
-	c.cfg.Tell(Event{Change: Elected, Token: t.token, Hold: t.hold})
+	c.cfg.Notify(Event{Change: Elected, Token: t.token, Hold: t.hold})
 }
 
 // returned notes what the function returned, and why its context had ended by then.
@@ -127,7 +127,7 @@ func (t *Term) returned(err error) {
 // enter enters a stage. c.mu is held.
 func (t *Term) enter(s stage) { t.stage, t.since = s, time.Now() }
 
-// lose tells of the loss of a term. It may come late: once a term has ended it is no news.
+// lose reports the loss of a term. It may come late: after the end of the term it is ignored.
 func (t *Term) lose(loss *lockfx.LostError) {
 	t.c.mu.Lock()
 	defer t.c.mu.Unlock()
@@ -140,7 +140,7 @@ func (t *Term) loseOnce(loss *lockfx.LostError) {
 	}
 	t.lost = loss
 	if t.stage >= running {
-		t.c.cfg.Tell(Event{Change: Lost, Token: t.token, Err: loss})
+		t.c.cfg.Notify(Event{Change: Lost, Token: t.token, Err: loss})
 	}
 }
 
@@ -158,7 +158,7 @@ func (t *Term) end(run error) {
 	}
 	t.out.settle(t.lost)
 	if t.out.ran() {
-		c.cfg.Tell(Event{Change: TermEnded, Token: t.token, Err: t.out.err, Cleanup: t.out.cleanup})
+		c.cfg.Notify(Event{Change: TermEnded, Token: t.token, Err: t.out.err, Cleanup: t.out.cleanup})
 	}
 	c.term = nil
 	close(t.done)

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Gate lets calls in while it is open. The zero value is open. It is safe for
+// Calls lets calls in while it is open. The zero value is open. It is safe for
 // concurrent use.
-type Gate struct {
+type Calls struct {
 	mu     sync.Mutex // guards what follows
 	closed error      // why, or nil while open
 	inside map[*call]struct{}
@@ -18,47 +18,46 @@ type Gate struct {
 
 type call struct{ cancel context.CancelCauseFunc }
 
-// Enter lets a call in, or returns the cause that the gate was closed with. The
-// returned context ends with ctx, and with the closing of the gate. leave must be
-// called once.
-func (g *Gate) Enter(ctx context.Context) (_ context.Context, leave func(), err error) {
+// Enter lets a call in, or returns the cause that Close was given. The returned
+// context ends with ctx, and with Close. leave must be called once.
+func (calls *Calls) Enter(ctx context.Context) (_ context.Context, leave func(), err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	c := &call{cancel}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed != nil {
-		cancel(g.closed)
-		return nil, nil, g.closed
+	calls.mu.Lock()
+	defer calls.mu.Unlock()
+	if calls.closed != nil {
+		cancel(calls.closed)
+		return nil, nil, calls.closed
 	}
-	if g.inside == nil {
-		g.inside = make(map[*call]struct{})
+	if calls.inside == nil {
+		calls.inside = make(map[*call]struct{})
 	}
-	g.inside[c] = struct{}{}
-	return ctx, func() { g.leave(c) }, nil
+	calls.inside[c] = struct{}{}
+	return ctx, func() { calls.leave(c) }, nil
 }
 
-func (g *Gate) leave(c *call) {
+func (calls *Calls) leave(c *call) {
 	c.cancel(nil)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.inside, c)
-	if len(g.inside) == 0 && g.empty != nil {
-		close(g.empty)
-		g.empty = nil
+	calls.mu.Lock()
+	defer calls.mu.Unlock()
+	delete(calls.inside, c)
+	if len(calls.inside) == 0 && calls.empty != nil {
+		close(calls.empty)
+		calls.empty = nil
 	}
 }
 
 // Open lets calls in again.
-func (g *Gate) Open() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.closed = nil
+func (calls *Calls) Open() {
+	calls.mu.Lock()
+	defer calls.mu.Unlock()
+	calls.closed = nil
 }
 
-// Close lets nobody in any more, cancels those inside with cause, and waits until
+// Close refuses new calls, cancels those inside with cause, and waits until
 // they have left or ctx ends; it returns the cause of ctx then.
-func (g *Gate) Close(ctx context.Context, cause error) error {
-	empty := g.close(cause)
+func (calls *Calls) Close(ctx context.Context, cause error) error {
+	empty := calls.close(cause)
 	if empty == nil {
 		return nil
 	}
@@ -70,18 +69,18 @@ func (g *Gate) Close(ctx context.Context, cause error) error {
 	}
 }
 
-func (g *Gate) close(cause error) <-chan struct{} {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.closed = cause
-	if len(g.inside) == 0 {
+func (calls *Calls) close(cause error) <-chan struct{} {
+	calls.mu.Lock()
+	defer calls.mu.Unlock()
+	calls.closed = cause
+	if len(calls.inside) == 0 {
 		return nil
 	}
-	for c := range g.inside {
+	for c := range calls.inside {
 		c.cancel(cause)
 	}
-	if g.empty == nil {
-		g.empty = make(chan struct{})
+	if calls.empty == nil {
+		calls.empty = make(chan struct{})
 	}
-	return g.empty
+	return calls.empty
 }

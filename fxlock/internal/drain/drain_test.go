@@ -21,12 +21,12 @@ var (
 )
 
 func TestAClosedGateLetsNobodyInUntilItOpens(t *testing.T) {
-	var g drain.Gate
+	var g drain.Calls
 	if err := g.Close(t.Context(), errClosed); err != nil {
-		t.Errorf("closing an empty gate: %v", err)
+		t.Errorf("closing without calls: %v", err)
 	}
 	if ctx, leave, err := g.Enter(t.Context()); ctx != nil || leave != nil || !errors.Is(err, errClosed) {
-		t.Errorf("entered a closed gate: %v", err)
+		t.Errorf("a call entered after Close: %v", err)
 	}
 	g.Open()
 	ctx, leave, err := g.Enter(t.Context())
@@ -41,7 +41,7 @@ func TestAClosedGateLetsNobodyInUntilItOpens(t *testing.T) {
 
 func TestClosingCancelsWithTheCauseAndWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var g drain.Gate
+		var g drain.Calls
 		var left atomic.Int32
 		for i := range 3 {
 			ctx, leave, err := g.Enter(t.Context())
@@ -70,7 +70,7 @@ func TestClosingCancelsWithTheCauseAndWaits(t *testing.T) {
 
 func TestClosingWaitsNoLongerThanItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var g drain.Gate
+		var g drain.Calls
 		_, leave, err := g.Enter(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -94,7 +94,7 @@ func TestClosingWaitsNoLongerThanItsContext(t *testing.T) {
 }
 
 func TestACallEndsWithItsCaller(t *testing.T) {
-	var g drain.Gate
+	var g drain.Calls
 	caller, cancel := context.WithCancelCause(t.Context())
 	ctx, leave, err := g.Enter(caller)
 	if err != nil {

@@ -1,9 +1,9 @@
 // Package notify hands events to subscribers. None of them holds up the sender or
 // another subscriber:
 //
-//	Tell ──▶ a bounded queue for each subscriber ──▶ its function, one call at a time
+//	Notify ──▶ a bounded queue for each subscriber ──▶ its function, one call at a time
 //
-// A subscriber has a goroutine while it has something to hear, and no longer. One that
+// A subscriber has a goroutine while it has an event to handle, and no longer. One that
 // does not return shows in [Hub.Blocked].
 package notify
 
@@ -37,15 +37,15 @@ type subscriber[E any] struct {
 	since  time.Time // of the call under way
 }
 
-// Tell tells all subscribers of e, which is the present state from now on: what later
-// subscribers hear first.
-func (h *Hub[E]) Tell(e E) { h.tell(0, e) }
+// Notify passes e to all subscribers. It is the present state from now on, which later
+// subscribers get first.
+func (h *Hub[E]) Notify(e E) { h.notify(0, e) }
 
-// TellMore is Tell for an event that adds to the present state, in the place of what an
-// earlier TellMore added.
-func (h *Hub[E]) TellMore(e E) { h.tell(1, e) }
+// NotifyAlso is Notify for an event that adds to the present state, in the place of what an
+// earlier NotifyAlso added.
+func (h *Hub[E]) NotifyAlso(e E) { h.notify(1, e) }
 
-func (h *Hub[E]) tell(keep int, e E) {
+func (h *Hub[E]) notify(keep int, e E) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.present = append(slices.Clone(h.present[:min(keep, len(h.present))]), e)
@@ -128,7 +128,7 @@ func (h *Hub[E]) Blocked(patience time.Duration) error {
 	return errors.Join(blocked...)
 }
 
-// Drain waits until the subscribers have heard all, and those that are left are blocked
+// Drain waits until the subscribers have handled all events, and those that are left are blocked
 // for longer than patience, or until done is closed.
 func (h *Hub[E]) Drain(done <-chan struct{}, patience time.Duration) {
 	for {

@@ -47,21 +47,21 @@ func TestTell_ReachesEachInOrder(t *testing.T) {
 		var h notify.Hub[int]
 		var one, two ear
 		stop := h.Subscribe("one", one.hear)
-		h.Tell(1)
+		h.Notify(1)
 		h.Subscribe("two", two.hear)
-		h.Tell(2)
-		h.Tell(3)
+		h.Notify(2)
+		h.Notify(3)
 		one.expect(t, "1", "2", "3")
 		two.expect(t, "1", "2", "3")
 		stop()
 		stop()
-		h.Tell(4)
+		h.Notify(4)
 		one.expect(t, "1", "2", "3")
 		two.expect(t, "1", "2", "3", "4")
 	})
 }
 
-// What TellMore told last is part of the present state until the next Tell.
+// What NotifyAlso passed last is part of the present state until the next Notify.
 func TestSubscribe_BeginsWithThePresentState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h notify.Hub[int]
@@ -70,10 +70,10 @@ func TestSubscribe_BeginsWithThePresentState(t *testing.T) {
 			e    int
 			want []string
 		}{
-			{h.Tell, 1, []string{"1"}},
-			{h.TellMore, 2, []string{"1", "2"}},
-			{h.TellMore, 3, []string{"1", "3"}},
-			{h.Tell, 4, []string{"4"}},
+			{h.Notify, 1, []string{"1"}},
+			{h.NotifyAlso, 2, []string{"1", "2"}},
+			{h.NotifyAlso, 3, []string{"1", "3"}},
+			{h.Notify, 4, []string{"4"}},
 		} {
 			step.tell(step.e)
 			var late ear
@@ -97,7 +97,7 @@ func TestABlockedSubscriber(t *testing.T) {
 		const all = notify.Queue + 4
 		var want []string
 		for i := range all {
-			h.Tell(i)
+			h.Notify(i)
 			want = append(want, fmt.Sprint(i))
 			synctest.Wait()
 		}
@@ -127,8 +127,8 @@ func TestAGoexitEndsOneCall(t *testing.T) {
 			e.hear(event, missed)
 			runtime.Goexit()
 		})
-		h.Tell(1)
-		h.Tell(2)
+		h.Notify(1)
+		h.Notify(2)
 		e.expect(t, "1", "2")
 		if err := h.Blocked(0); err != nil {
 			t.Error(err)
@@ -146,8 +146,8 @@ func TestStop_ByTheSubscriberItself(t *testing.T) {
 			e.hear(event, missed)
 			stop()
 		})
-		h.Tell(1)
-		h.Tell(2)
+		h.Notify(1)
+		h.Notify(2)
 		e.expect(t, "1")
 	})
 }
@@ -173,7 +173,7 @@ func TestDrain(t *testing.T) {
 				var h notify.Hub[int]
 				h.Subscribe("one", func(int, int) { time.Sleep(tt.takes) })
 				for i := range tt.calls {
-					h.Tell(i)
+					h.Notify(i)
 				}
 				time.Sleep(tt.since)
 				done := make(chan struct{})
