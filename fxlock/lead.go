@@ -214,8 +214,11 @@ func (l *Leadership) log(f campaign.Failure) {
 
 // notify hands on what happens to a campaign.
 func (l *Leadership) notify(e campaign.Event) {
-	if e.Change == campaign.Elected {
+	switch e.Change {
+	case campaign.Elected:
 		l.term.Store(&e.Hold)
+	case campaign.TermEnded: // its lease may last: see WithTeardownTimeout
+		l.term.Store(nil)
 	}
 	event := LeadershipEvent{Change: LeadershipChange(e.Change), Token: e.Token, Leader: e.Leader, Err: e.Err, Cleanup: e.Cleanup}
 	if e.Change == campaign.LeaderChanged {

@@ -240,3 +240,23 @@ func TestProbes_BeforeTheStartAndAfterTheStop(t *testing.T) {
 		want("the campaign is over")
 	})
 }
+
+// A term whose scope does not come to its end is over, and Live says why there is no next one.
+func TestLive_SaysThatAHookDoesNotReturn(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		end := make(chan struct{})
+		c := campaigns(t, fxlock.NewMemoryStore(), func(*Writer) {}, fxlock.WithTeardownTimeout(time.Second),
+			fxlock.PerRun(func(lc fx.Lifecycle) *Writer {
+				lc.Append(fx.StopHook(func() { <-end }))
+				return new(Writer)
+			}))
+		pass(2 * time.Second)
+		leads(t, false, c)
+		wantText(t, c.Live(t.Context()), `lead "nightly": a term has ended, and its scope has not been torn down: a hook does not return`)
+		pass(time.Hour)
+		wantText(t, c.Live(t.Context()), "a hook does not return")
+		close(end)
+		synctest.Wait()
+		noError(t, c.Live(t.Context()))
+	})
+}

@@ -262,9 +262,8 @@ func (l *legs) wantLegs() []string {
 func (l *legs) checkEnding(got ending) {
 	t := l.t
 	stopped := slices.Contains(l.wantLegs(), "stop a")
-	stopExits := stopped && l.teardown == "OnStop exits"
 	switch {
-	case strings.HasSuffix(l.build, "exits"), l.body == "exits", stopExits:
+	case strings.HasSuffix(l.build, "exits"), l.body == "exits":
 		if !got.exited {
 			t.Errorf("the goroutine went on: %+v", got)
 		}
@@ -303,6 +302,8 @@ func (l *legs) checkEnding(got ending) {
 		want = append(want, errStop)
 	case l.teardown == "OnStop panics":
 		want = append(want, errText(errStop.Error()))
+	case l.teardown == "OnStop exits":
+		want = append(want, errText("OnStop hook: ended its goroutine"))
 	}
 	switch {
 	case strings.HasPrefix(l.body, "lost"):

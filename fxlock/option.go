@@ -55,9 +55,15 @@ func WithReleaseTimeout(d time.Duration) Option {
 	return positive("fxlock.WithReleaseTimeout", d, func(s *settings) { s.releaseTimeout = d })
 }
 
-// WithTeardownTimeout bounds the OnStop hooks of a run's scope, which run while
+// WithTeardownTimeout bounds the teardown of a run's scope: its OnStop hooks, which run while
 // the lease is still held and renewed; the default is 15 s, as in fx. Their context ends
-// with it, and with a loss of the lease under them.
+// with it, and with a loss of the lease under them. Half of it is for what a body has left
+// running in a [Scope].
+//
+// The run does not wait for a hook that does not heed its context: a tenth of the timeout
+// later it returns an error that says which one. The lease is then not renewed any more, and
+// released when the hook has returned and those behind it were called; until then this lock
+// is not idle.
 func WithTeardownTimeout(d time.Duration) Option {
 	return positive("fxlock.WithTeardownTimeout", d, func(s *settings) { s.teardownTimeout = d })
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/fxlock/internal/graph"
@@ -95,7 +96,8 @@ func (s *Scope) start() error {
 
 // close tears the scope down, while the lease is still held and renewed. Nothing is
 // resolved any more before the first hook stops, or its own would be forgotten. The hooks
-// hear of a loss on the way; after an earlier one they have their time to clean up.
+// hear of a loss on the way; after an earlier one they have their time to clean up. What does
+// not end in time keeps the lease, which is not renewed any more.
 func (s *Scope) close(h *lifecycle.Hold) error {
 	ctx, end := context.WithCancelCause(context.WithoutCancel(s.ctx))
 	defer end(nil)
@@ -104,13 +106,40 @@ func (s *Scope) close(h *lifecycle.Hold) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.lock.settings.teardownTimeout, s.lock.teardownOver)
 	defer cancel()
+	var left []<-chan struct{}
+	var err error
 	if s.inner != nil {
-		s.inner.Close()
+		if resolving := s.inner.Close(); resolving != nil {
+			if err = endsWithin(ctx, s.lock.settings.teardownTimeout/2, resolving); err != nil {
+				left = append(left, resolving)
+			}
+		}
 	}
-	if err := s.opened.Stop(ctx); err != nil {
+	stopping, failure := s.opened.Stop(ctx)
+	if stopping != nil {
+		left = append(left, stopping)
+	}
+	if err = join(err, failure); left != nil {
+		token := lockfx.TokenFrom(s.ctx)
+		err = fmt.Errorf("%w; the lease of token %d is left to expire, and released when that has ended", err, token)
+		h.Leave(left...)
+	}
+	if err != nil {
 		return s.fault("tear the scope down", err)
 	}
 	return nil
+}
+
+// endsWithin waits for what is resolved by hand, for limit at most.
+func endsWithin(ctx context.Context, limit time.Duration, resolving <-chan struct{}) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: %v, half of the teardown timeout, are over", lockfx.ErrTimeout, limit))
+	defer cancel()
+	select {
+	case <-resolving:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("what was resolved by hand is still being built: %w", context.Cause(ctx))
+	}
 }
 
 // sourceFor returns what runs of a body of type t start from, where the type is met

@@ -106,10 +106,9 @@ func (m *Machine) abandon(ctx context.Context) error {
 	case h.releasing:
 		return m.disposeError(ctx, "the lease of token %d is still being released", h.token)
 	}
-	h.abandoned = true
-	if h.beat != nil {
-		h.beat.Stop()
-		h.beat = nil
+	h.abandon()
+	if h.left != nil {
+		return m.disposeError(ctx, "what a body left running still runs under token %d; its lease is left to expire, and released when that has ended", h.token)
 	}
 	return m.disposeError(ctx, "the body still runs under token %d; its lease is left to expire, and released when the body returns", h.token)
 }

@@ -37,7 +37,7 @@
 //	                   Dispose waits for it. A lease that is held by hand is not in use
 //	Hold.running       a run owns the hold, and alone releases it
 //	Hold.releasing     a release has begun; a second one returns at once
-//	Hold.abandoned     the disposal ran out of time: no more heartbeats
+//	Hold.abandoned     the disposal ran out of time, or a body left something running: no more heartbeats
 //
 // # The trust window
 //

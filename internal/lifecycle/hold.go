@@ -32,7 +32,8 @@ type Hold struct {
 	confirmed time.Time               // when the store last granted or renewed
 	failure   error                   // of the store since then: the last one
 	failures  int                     // renewals that failed in a row
-	abandoned bool                    // disposal ran out of time: no more heartbeats
+	abandoned bool                    // something outlives its time under the hold: no more heartbeats
+	left      []<-chan struct{}       // what the body left running; each closes at its end
 	releasing bool                    // a release has begun
 	loss      *lockfx.LostError
 	onLost    []func(*lockfx.LostError)
@@ -81,6 +82,25 @@ func (h *Hold) OnLost(f func(*lockfx.LostError)) {
 	h.onLost = append(h.onLost, f)
 }
 
+// Leave says that the body returns though some of its work goes on, each of which closes a
+// channel at its end. The lease is not renewed any more, and released when all has ended.
+// It may be called by the body alone.
+func (h *Hold) Leave(work ...<-chan struct{}) {
+	h.m.mu.Lock()
+	defer h.m.mu.Unlock()
+	h.left = append(h.left, work...)
+	h.abandon()
+}
+
+// abandon ends the heartbeat. m.mu is held.
+func (h *Hold) abandon() {
+	h.abandoned = true
+	if h.beat != nil {
+		h.beat.Stop()
+		h.beat = nil
+	}
+}
+
 // begun reports whether the acquisition got as far as asking for the lock.
 func (h *Hold) begun() bool { return h.deadline.Load() != nil }
 
@@ -112,13 +132,14 @@ func (h *Hold) expire() {
 
 // expired declares the loss at the deadline. m.mu is held.
 func (h *Hold) expired() {
+	m := h.m
 	switch end, limited := h.maxHoldEnd(); {
-	case h.abandoned:
+	case h.abandoned && m.disposed:
 		h.lose(lockfx.ReasonDisposed, nil)
 	case limited && !h.Deadline().Before(end):
 		h.lose(lockfx.ReasonMaxHold, nil)
 	case h.failure == nil && h.renewal != nil:
-		h.lose(lockfx.ReasonExpired, h.m.storeError("renew", errNoAnswer))
+		h.lose(lockfx.ReasonExpired, m.storeError("renew", errNoAnswer))
 	default: // a process that stood still has asked nothing, so that the store is not to blame
 		h.lose(lockfx.ReasonExpired, h.failure)
 	}

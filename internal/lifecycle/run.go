@@ -65,19 +65,37 @@ func (m *Machine) Inside(ctx context.Context) bool {
 	return ok && h.State() != lockfx.Released
 }
 
-// releaseAfter releases after the body, and joins what went wrong.
+// releaseAfter releases after the body, and joins what went wrong. What the body left
+// running is not waited for here.
 func (m *Machine) releaseAfter(h *Hold, bodyErr error) error {
+	if h.left != nil {
+		m.mu.Lock()
+		loss := h.loss
+		m.mu.Unlock()
+		go func() {
+			for _, ended := range h.left {
+				<-ended
+			}
+			_, _ = m.release(h.base, h) // the event says how it went
+		}()
+		return withLoss(bodyErr, loss)
+	}
 	ok, err := m.release(h.base, h)
 	if h.loss != nil {
-		if errors.Is(bodyErr, h.loss) {
-			return bodyErr
-		}
-		return join(bodyErr, h.loss)
+		return withLoss(bodyErr, h.loss)
 	}
 	if err == nil && !ok {
 		err = m.unknownToken(h)
 	}
 	return join(bodyErr, err)
+}
+
+// withLoss adds a loss, which may be nil, to the error of a body.
+func withLoss(bodyErr error, loss *lockfx.LostError) error {
+	if loss == nil || errors.Is(bodyErr, loss) {
+		return bodyErr
+	}
+	return join(bodyErr, loss)
 }
 
 // join is errors.Join that returns a lone error as it is.

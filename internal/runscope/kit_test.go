@@ -116,7 +116,7 @@ func open(t testing.TB, source *runscope.Source, token lockfx.Token) *runscope.S
 		t.Fatalf("open: %v", err)
 	}
 	hand.scope = scope
-	t.Cleanup(scope.Close)
+	t.Cleanup(func() { scope.Close() })
 	return scope
 }
 

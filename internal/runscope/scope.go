@@ -18,9 +18,13 @@ type Scope struct {
 	absent map[Key]bool  // what is bound as a zero value, since the application does not have it
 	owner  atomic.Uint64 // the goroutine that holds mu, if it is known
 
+	closing sync.Mutex // guards closed and ended; it is never held for long
+	closed  bool
+	ended   chan struct{} // made by Close while mu is held, and closed when it is not
+
 	mu       sync.Mutex // guards what follows; dig is not safe for concurrent use
 	root     *dig.Container
-	child    *dig.Scope // nil once closed
+	child    *dig.Scope
 	primed   bool
 	building string // the label of the constructor that was called last
 }
@@ -83,12 +87,21 @@ func (s *Scope) Resolve(fn reflect.Type) ([]reflect.Value, error) {
 	return s.resolve(reflect.FuncOf(types, nil, false), soft)
 }
 
-// Close ends the scope and drops all that it holds. It waits for a Resolve that is
-// under way.
-func (s *Scope) Close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.root, s.child = nil, nil
+// Close ends the scope: from now on it resolves nothing, and what it holds is dropped. A
+// Resolve that is under way goes on: then the channel is not nil, and closes at its end.
+func (s *Scope) Close() (resolving <-chan struct{}) {
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	s.closed = true
+	if s.mu.TryLock() {
+		defer s.mu.Unlock()
+		s.root, s.child = nil, nil
+		return nil
+	}
+	if s.ended == nil {
+		s.ended = make(chan struct{})
+	}
+	return s.ended
 }
 
 // resolve builds the arguments of a function of type collect, which has no
@@ -139,15 +152,29 @@ func (s *Scope) lock(fromCtor bool) error {
 		}
 	}
 	s.mu.Lock()
-	if s.child == nil {
-		s.mu.Unlock()
+	if s.over() {
+		s.unlock()
 		return ErrClosed
 	}
 	s.owner.Store(me)
 	return nil
 }
 
+func (s *Scope) over() bool {
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	return s.closed
+}
+
+// unlock leaves mu. Where Close waits for that, it drops what the scope holds.
 func (s *Scope) unlock() {
 	s.owner.Store(0)
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	if s.ended != nil {
+		s.root, s.child = nil, nil
+		close(s.ended)
+		s.ended = nil
+	}
 	s.mu.Unlock()
 }

@@ -67,6 +67,7 @@ type Campaign struct {
 
 	mu      sync.Mutex // guards what follows, and the terms
 	term    *Term      // the attempt under way, or nil
+	left    Hold       // of the last attempt, or nil: its run may have left something running
 	leader  string     // who leads, or is the last one who is known to have led
 	earlier bool       // a term of an earlier start still runs
 	trouble error      // of the last attempt, or nil

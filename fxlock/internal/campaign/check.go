@@ -19,6 +19,7 @@ var (
 	errOver    = errors.New("the campaign is over")
 	errEnding  = errors.New("the campaign is ending")
 	errEarlier = errors.New("a term of an earlier start still runs")
+	errLeft    = errors.New("a term has ended, and its scope has not been torn down: a hook does not return")
 )
 
 // Check returns all that is not in order. When the campaign is over it says so, unless a
@@ -63,6 +64,8 @@ func (c *Campaign) stuck() error {
 	switch {
 	case c.earlier:
 		return errEarlier
+	case c.left != nil && c.left.State() != lockfx.Released:
+		return errLeft
 	case t == nil || t.stage == standingBy:
 		return nil
 	case t.lost != nil:

@@ -160,7 +160,7 @@ func (t *Term) end(run error) {
 	if t.out.ran() {
 		c.cfg.Notify(Event{Change: TermEnded, Token: t.token, Err: t.out.err, Cleanup: t.out.cleanup})
 	}
-	c.term = nil
+	c.term, c.left = nil, t.hold
 	close(t.done)
 }
 

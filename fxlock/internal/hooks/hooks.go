@@ -10,6 +10,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -25,9 +27,23 @@ type Lifecycle struct {
 	turn     chan struct{} // holds a token while hooks are started or stopped
 	broken   error         // why nothing is started any more; belongs to who has the turn
 
-	mu      sync.Mutex // guards what follows
-	waiting []fx.Hook  // appended, not started
-	running []fx.Hook  // to be stopped, the last one first
+	mu       sync.Mutex // guards what follows
+	waiting  []hook     // appended, not started
+	running  []hook     // to be stopped, the last one first
+	stopping *hook      // whose OnStop is under way, or nil
+	failure  error      // of those that were stopped
+}
+
+// hook is an fx.Hook, and the instruction behind the call that appended it.
+type hook struct {
+	fx.Hook
+	pc uintptr
+}
+
+// place says who appended the hook.
+func (h *hook) place() string {
+	frame, _ := runtime.CallersFrames([]uintptr{h.pc}).Next()
+	return fmt.Sprintf("%s (%s:%d)", path.Base(frame.Function), path.Base(frame.File), frame.Line)
 }
 
 var _ fx.Lifecycle = (*Lifecycle)(nil)
@@ -36,6 +52,8 @@ var (
 	errBusy   = fmt.Errorf("%w: another goroutine, or a hook that resolves by hand, is still starting hooks", lockfx.ErrTimeout)
 	errExited = errors.New("OnStart hook: ended its goroutine")
 	errOver   = errors.New("the run is over")
+
+	errStopExited = errors.New("OnStop hook: ended its goroutine")
 )
 
 // New returns a lifecycle without hooks. Who wants to start hooks while another
@@ -46,9 +64,11 @@ func New(patience time.Duration) *Lifecycle {
 
 // Append adds a hook. One without OnStart needs no Start to be stopped.
 func (l *Lifecycle) Append(h fx.Hook) {
+	var pcs [1]uintptr
+	runtime.Callers(2, pcs[:])
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.waiting = append(l.waiting, h)
+	l.waiting = append(l.waiting, hook{h, pcs[0]})
 }
 
 // Start runs the OnStart of the hooks that were appended since the last call, in
@@ -66,9 +86,12 @@ func (l *Lifecycle) Start(ctx context.Context) error {
 			return nil
 		}
 		l.broken = errExited
-		if l.broken = start(ctx, h); l.broken == nil {
+		if l.broken = start(ctx, h.Hook); l.broken == nil {
 			l.started(h)
 		}
+	}
+	if l.broken == errOver { //nolint:errorlint // what was built since the stop has nobody else to stop it
+		l.stopAll(context.WithoutCancel(ctx))
 	}
 	return l.broken
 }
@@ -91,18 +114,18 @@ func (l *Lifecycle) takeTurn(ctx context.Context) error {
 
 func (l *Lifecycle) leaveTurn() { <-l.turn }
 
-func (l *Lifecycle) next() (fx.Hook, bool) {
+func (l *Lifecycle) next() (hook, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.waiting) == 0 {
-		return fx.Hook{}, false
+		return hook{}, false
 	}
 	h := l.waiting[0]
 	l.waiting = l.waiting[1:]
 	return h, true
 }
 
-func (l *Lifecycle) started(h fx.Hook) {
+func (l *Lifecycle) started(h hook) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.running = append(l.running, h)
@@ -111,48 +134,101 @@ func (l *Lifecycle) started(h fx.Hook) {
 // Stop runs the OnStop of every started hook in reverse order, and of every hook
 // that has nothing to start. All of them run, whatever the others do; their errors
 // and panics are joined. Nothing is started afterwards.
-func (l *Lifecycle) Stop(ctx context.Context) error {
+//
+// A hook that does not return soon after ctx has ended is not waited for: the error names
+// it, and running closes when it has returned and those behind it were called as well.
+func (l *Lifecycle) Stop(ctx context.Context) (running <-chan struct{}, err error) {
 	busy := l.takeTurn(ctx)
-	if busy == nil {
+	if busy == nil && !l.any() {
+		l.broken = errOver
+		l.leaveTurn()
+		return nil, nil
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if busy != nil {
+			l.turn <- struct{}{}
+		}
 		defer l.leaveTurn()
 		l.broken = errOver
+		l.stopAll(ctx)
+	}()
+	if busy != nil {
+		return ended, errBusy
 	}
-	return errors.Join(busy, l.stopAll(ctx))
+	select {
+	case <-ended:
+		return nil, l.outcome(nil)
+	case <-ctx.Done():
+	}
+	grace := time.NewTimer(l.patience / 10)
+	defer grace.Stop()
+	select {
+	case <-ended:
+		return nil, l.outcome(nil)
+	case <-grace.C:
+		return ended, l.outcome(context.Cause(ctx))
+	}
 }
 
-func (l *Lifecycle) stopAll(ctx context.Context) (err error) {
+// stopAll stops what is to be stopped, the last one first.
+func (l *Lifecycle) stopAll(ctx context.Context) {
 	done := false
 	defer func() { // a hook ended this goroutine
 		if !done {
-			_ = l.stopAll(ctx)
+			l.stopped(errStopExited)
+			l.stopAll(ctx)
 		}
 	}()
-	for {
-		h, ok := l.last()
-		if !ok {
-			done = true
-			return err
-		}
-		err = errors.Join(err, contain(ctx, "OnStop", h.OnStop))
+	for h, ok := l.last(); ok; h, ok = l.last() {
+		l.stopped(contain(ctx, "OnStop", h.OnStop))
 	}
+	done = true
 }
 
-func (l *Lifecycle) last() (fx.Hook, bool) {
+// stopped notes that the hook which last returned was stopped.
+func (l *Lifecycle) stopped(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for len(l.waiting) > 0 { // those after a failed start
-		h := l.waiting[len(l.waiting)-1]
+	l.failure, l.stopping = errors.Join(l.failure, err), nil
+}
+
+// outcome returns what the hooks failed with so far, and which of them is not waited for
+// any more because of over.
+func (l *Lifecycle) outcome(over error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stopping == nil || over == nil {
+		return l.failure
+	}
+	return errors.Join(l.failure, fmt.Errorf("OnStop hook of %s has not returned: %w", l.stopping.place(), over))
+}
+
+// any reports whether there is a hook to stop.
+func (l *Lifecycle) any() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.running)+len(l.waiting) > 0
+}
+
+// last returns the hook to stop next, and notes that it is under way.
+func (l *Lifecycle) last() (h hook, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.waiting) > 0 && !ok { // those after a failed start
+		h = l.waiting[len(l.waiting)-1]
 		l.waiting = l.waiting[:len(l.waiting)-1]
-		if h.OnStart == nil {
-			return h, true
-		}
+		ok = h.OnStart == nil
 	}
-	if len(l.running) == 0 {
-		return fx.Hook{}, false
+	if n := len(l.running); !ok && n > 0 {
+		h, ok = l.running[n-1], true
+		l.running = l.running[:n-1]
 	}
-	h := l.running[len(l.running)-1]
-	l.running = l.running[:len(l.running)-1]
-	return h, true
+	if ok {
+		l.stopping = &h
+	}
+	return h, ok
 }
 
 func start(ctx context.Context, h fx.Hook) error {

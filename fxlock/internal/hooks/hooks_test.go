@@ -42,6 +42,12 @@ func (s *script) add(name string, start, stop func() error) {
 	s.Append(h)
 }
 
+// Stop waits for no hook that is left running.
+func (s *script) Stop(ctx context.Context) error {
+	_, err := s.Lifecycle.Stop(ctx)
+	return err
+}
+
 func (s *script) expect(t *testing.T, want string) {
 	t.Helper()
 	if got := strings.Join(s.did, ", "); got != want {
@@ -107,7 +113,7 @@ func TestEveryHookStopsWhateverTheOthersDo(t *testing.T) {
 	for name, tt := range map[string]struct {
 		stop func() error
 		says string
-	}{"fails": {fail, "OnStop hook: boom"}, "panics": {panics, "OnStop hook: panic: boom"}, "exits": {exits, ""}} {
+	}{"fails": {fail, "OnStop hook: boom"}, "panics": {panics, "OnStop hook: panic: boom"}, "exits": {exits, "OnStop hook: ended its goroutine"}} {
 		t.Run(name, func(t *testing.T) {
 			s := newScript()
 			s.add("a", nil, tt.stop)
