@@ -68,7 +68,7 @@ func TestAfter_OrdersBodiesAndJobs(t *testing.T) {
 	j.expect(t, "migrate", "seed", "nightly")
 }
 
-func TestFaultsOfAfter(t *testing.T) {
+func TestAfter_RejectsMistakes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		err  error
 		want string
@@ -89,7 +89,7 @@ func TestFaultsOfAfter(t *testing.T) {
 }
 
 // An application with a leader and a job of the start says in which order they begin.
-func TestValidate_AsksWhetherALeaderBeginsAfterAJob(t *testing.T) {
+func TestValidate_WantsAnOrderBetweenLeadAndOnStart(t *testing.T) {
 	type Seeded struct{}
 	lead := func(fn any, opts ...fxlock.LeadOption) fx.Option {
 		return fxlock.Module("dispatcher", fxlock.Named(), memory(), fxlock.Lead(fn, opts...))

@@ -10,7 +10,7 @@ import (
 
 // Observers and a condition take their time between the acquisition and the body. A
 // lease that was lost in between has no token for the body, so it does not begin.
-func TestNoBodyBeginsWithoutAToken(t *testing.T) {
+func TestRun_BodyNeverBeginsWithoutAToken(t *testing.T) {
 	ways := map[string]func(context.Context, *fxlock.Lock, ...fxlock.RunOption) error{
 		"Do": func(ctx context.Context, lock *fxlock.Lock, opts ...fxlock.RunOption) error {
 			return lock.Do(ctx, func(context.Context, lockfx.Holder) error { return errBody }, opts...)

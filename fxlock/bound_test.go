@@ -58,7 +58,7 @@ func appOwns() fx.Option {
 	)
 }
 
-func TestARunBindsItsOwnValues(t *testing.T) {
+func TestRun_BindsItsOwnValues(t *testing.T) {
 	for _, by := range []string{"Run", "Body", "PerRun", "Scope"} {
 		t.Run(by, func(t *testing.T) {
 			var seen everything
@@ -105,7 +105,7 @@ func TestARunBindsItsOwnValues(t *testing.T) {
 	}
 }
 
-func TestCustomNamesOfTokenAndHolder(t *testing.T) {
+func TestWithTokenName_AndHolderNameRenameTheBindings(t *testing.T) {
 	type in struct {
 		fx.In
 		Token  lockfx.Token  `name:"my fence"`
@@ -125,7 +125,7 @@ func TestCustomNamesOfTokenAndHolder(t *testing.T) {
 }
 
 // The logger of a run says which run a line belongs to.
-func TestARunsLoggerCarriesKeyAndFence(t *testing.T) {
+func TestRun_LoggerCarriesKeyAndFence(t *testing.T) {
 	needs := func(log *zap.Logger, token lockfx.Token) { log.Info("inside", zap.Int64("want", int64(token))) }
 	for name, give := range map[string]func(*zap.Logger) (fx.Option, fxlock.Option){
 		"the application's": func(l *zap.Logger) (fx.Option, fxlock.Option) { return fx.Supply(l), nil },
@@ -159,7 +159,7 @@ func TestARunsLoggerCarriesKeyAndFence(t *testing.T) {
 }
 
 // A logger that is required and not there is an error, not a nil.
-func TestALoggerThatNobodyHasIsMissed(t *testing.T) {
+func TestRun_MissingLoggerIsAnError(t *testing.T) {
 	lock := lockIn(t, fxlock.NewMemoryStore(), nil)
 	err := lock.Run(t.Context(), func(*zap.Logger) { t.Error("the body ran") })
 	wantText(t, err, `*zap.Logger does not reach the run: give the application one, or fxlock.WithLogger to fxlock.Module("nightly")`)

@@ -292,7 +292,7 @@ func TestCase_W06_AReleaseWakesOneOfAProcess(t *testing.T) {
 // Two processes in which many wait take a handful of requests for each hand-off: one
 // acquires and releases, the other is woken and refused, and the next in the line of
 // the first acquires, watches and acquires.
-func TestHandOffsBetweenProcessesAreCheap(t *testing.T) {
+func TestWait_HandOffCostsFewRequests(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newTallyStore()
 		locks := []*fxlock.Lock{newLock(t, store), newLock(t, store)}

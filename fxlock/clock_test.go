@@ -36,7 +36,7 @@ func (c *leapingClock) Stop() bool {
 
 // A process that was paused while a scope was built does not trust its lease, even
 // before a timer has fired.
-func TestTheBodyNeverRunsWhenTheDeadlinePassedWhileItsScopeWasBuilt(t *testing.T) {
+func TestRun_BodyNeverBeginsWhenTheDeadlinePassedWhileItsScopeWasBuilt(t *testing.T) {
 	for _, leg := range []string{"constructor", "hook"} {
 		t.Run(leg, func(t *testing.T) {
 			clock := &leapingClock{now: time.Now()}
@@ -65,7 +65,7 @@ func TestTheBodyNeverRunsWhenTheDeadlinePassedWhileItsScopeWasBuilt(t *testing.T
 	}
 }
 
-func TestALeaseWithoutATimerIsNotAccepted(t *testing.T) {
+func TestAcquire_RefusesALeaseWithoutATimer(t *testing.T) {
 	clock := &leapingClock{now: time.Now(), noTimer: true}
 	store := newSpyStore(new(journal))
 	var reason lockfx.Reason
@@ -83,7 +83,7 @@ func TestALeaseWithoutATimerIsNotAccepted(t *testing.T) {
 }
 
 // The default memory store lives by the lock's clock.
-func TestTheDefaultStoreUsesTheLocksClock(t *testing.T) {
+func TestWithClock_IsTheClockOfTheDefaultStore(t *testing.T) {
 	clock := &leapingClock{now: time.Unix(2_000_000_000, 0)}
 	stderrOf(t, func() { // where it warns that nobody chose a store
 		lock, err := fxlock.New(fxlock.WithKey(key), fxlock.WithTTL(ttl), fxlock.WithClock(clock))

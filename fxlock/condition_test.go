@@ -26,7 +26,7 @@ func (w *wanted) next() bool {
 	return answer
 }
 
-func TestAConditionIsAskedBeforeWaitingAndUnderTheLock(t *testing.T) {
+func TestIf_IsEvaluatedBeforeWaitingAndUnderTheLock(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var j journal
 		store := newSpyStore(&j)
@@ -42,7 +42,7 @@ func TestAConditionIsAskedBeforeWaitingAndUnderTheLock(t *testing.T) {
 	})
 }
 
-func TestANoBeforeWaiting(t *testing.T) {
+func TestIf_FalseBeforeWaitingAsksNoStore(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newTallyStore()
 		lock := newLock(t, store)
@@ -59,7 +59,7 @@ func TestANoBeforeWaiting(t *testing.T) {
 	})
 }
 
-func TestANoUnderTheLock(t *testing.T) {
+func TestIf_FalseUnderTheLockReleases(t *testing.T) {
 	for _, ok := range []bool{false, true} {
 		var j journal
 		store := newSpyStore(&j)
@@ -85,7 +85,7 @@ func TestANoUnderTheLock(t *testing.T) {
 }
 
 // What else went wrong is not hidden by the skipping.
-func TestASkippedRunTellsWhatElseWentWrong(t *testing.T) {
+func TestIf_SkippedRunReportsAFailedRelease(t *testing.T) {
 	store := newSpyStore(new(journal))
 	store.release = func() (bool, error) { return false, errWhy }
 	lock := newLock(t, store)
@@ -103,7 +103,7 @@ func TestASkippedRunTellsWhatElseWentWrong(t *testing.T) {
 }
 
 // A condition that fails ends the run: nothing was done that the key should be kept for.
-func TestAConditionThatFails(t *testing.T) {
+func TestIf_ErrorsAndPanicsEndTheRun(t *testing.T) {
 	fails := map[string]func() (bool, error){
 		"an error": func() (bool, error) { return true, errWhy },
 		"a panic":  func() (bool, error) { panic(errWhy) },
@@ -150,7 +150,7 @@ type (
 
 // The condition of a body has the application's values, and one of the lock serves all
 // bodies that have none of their own.
-func TestAConditionOfABodyTakesWhatTheApplicationHas(t *testing.T) {
+func TestIf_OfABodyTakesValuesOfTheApplication(t *testing.T) {
 	lockOf, own := &wanted{[]bool{false}}, &wanted{[]bool{true}}
 	ran := 0
 	var first conditionJob
@@ -181,7 +181,7 @@ func TestAConditionOfABodyTakesWhatTheApplicationHas(t *testing.T) {
 }
 
 // Others take what is shared.
-func TestAConditionOfARunTakesWhatIsShared(t *testing.T) {
+func TestIf_OfARunTakesSharedValues(t *testing.T) {
 	w := &wanted{[]bool{true, false}}
 	store := newSpyStore(new(journal))
 	lock := lockIn(t, store, options(fxlock.Share[*wanted](), fxlock.If((*wanted).next)), fx.Supply(w))
@@ -198,7 +198,7 @@ func TestAConditionOfARunTakesWhatIsShared(t *testing.T) {
 }
 
 // What only a run has can't be asked for before there is one.
-func TestAConditionAsksForTheRunInVain(t *testing.T) {
+func TestIf_RejectsRunOnlyParameters(t *testing.T) {
 	module := func(opts ...fxlock.Option) error {
 		return fx.New(fx.NopLogger, fx.Supply(&inputOfCall{}),
 			fxlock.Module(key, append(opts, fxlock.WithStore(fxlock.NewMemoryStore()))...)).Err()
@@ -241,7 +241,7 @@ func TestAConditionAsksForTheRunInVain(t *testing.T) {
 	wantText(t, err, "*fxlock_test.wanted does not reach it: only fxlock.Module knows an application")
 }
 
-func TestAConditionIsCheckedWhenItIsMade(t *testing.T) {
+func TestIf_RejectsMistakes(t *testing.T) {
 	for name, test := range map[string]struct {
 		fn   any
 		part string

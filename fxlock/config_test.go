@@ -24,7 +24,7 @@ func everyOption() map[string]any {
 	}
 }
 
-func TestDecodeConfigReadsEveryOption(t *testing.T) {
+func TestDecodeConfig_ReadsEveryOption(t *testing.T) {
 	got, err := fxlock.DecodeConfig(everyOption())
 	must(t, err)
 	want := fxlock.Config{
@@ -49,7 +49,7 @@ func TestDecodeConfigReadsEveryOption(t *testing.T) {
 }
 
 // A Config does what the options of the same names do.
-func TestAConfigIsItsOptions(t *testing.T) {
+func TestConfig_DoesWhatItsOptionsDo(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var j journal
 		store := newSpyStore(&j)
@@ -98,7 +98,7 @@ func (s *callStore) Acquire(ctx context.Context, key string, ttl time.Duration) 
 	return s.Store.Acquire(ctx, key, ttl)
 }
 
-func TestAConfigBoundsWaitingAndHolding(t *testing.T) {
+func TestConfig_BoundsWaitingAndHolding(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := &callStore{Store: fxlock.NewMemoryStore()}
 		lock := newLock(t, store, fxlock.Config{
@@ -123,7 +123,7 @@ func TestAConfigBoundsWaitingAndHolding(t *testing.T) {
 	})
 }
 
-func TestDecodeConfigTellsAllFaultsAtOnce(t *testing.T) {
+func TestDecodeConfig_ReportsAllFaultsAtOnce(t *testing.T) {
 	c, err := fxlock.DecodeConfig(map[string]any{
 		"kee": "k", "TTL": "1m", "time_to_live": "1m", "heart-beat": "1s", "nmaed": true,
 		"key": "", "ttl": 30, "heartbeat": "-1s", "release_timeout": "soon", "teardown_timeout": "0s", "renew_retry": "yes",

@@ -20,7 +20,7 @@ func timeLeft(t *testing.T, store lockfx.Inspector) time.Duration {
 	return lease.TimeLeft
 }
 
-func TestMinHoldKeepsTheKeyAfterAShortJob(t *testing.T) {
+func TestMinHold_KeepsTheKeyAfterAShortJob(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newTallyStore()
 		var kept time.Duration
@@ -54,7 +54,7 @@ func TestMinHoldKeepsTheKeyAfterAShortJob(t *testing.T) {
 
 // A shortest hold can be longer than a ttl, and a waiter that was told of the longer
 // lease is woken by the shorter one.
-func TestMinHoldAndAWaiter(t *testing.T) {
+func TestMinHold_WakesAWaiterWhenItIsOver(t *testing.T) {
 	for _, minHold := range []time.Duration{time.Second, 10 * ttl} {
 		inBubble(t, func(t *testing.T) {
 			store := newTallyStore()
@@ -80,7 +80,7 @@ func TestMinHoldAndAWaiter(t *testing.T) {
 }
 
 // A run whose body never began did nothing that should not be done again soon.
-func TestMinHoldOfARunWithoutABody(t *testing.T) {
+func TestMinHold_IsNotOwedWhenNoBodyBegan(t *testing.T) {
 	type Broken struct{}
 	for name, run := range map[string]func(lock *fxlock.Lock) error{
 		"a constructor failed": func(lock *fxlock.Lock) error {
@@ -105,7 +105,7 @@ func TestMinHoldOfARunWithoutABody(t *testing.T) {
 	}
 }
 
-func TestMinHoldOfAStop(t *testing.T) {
+func TestMinHold_HoldsAfterAStop(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newTallyStore()
 		var job conditionJob
@@ -122,7 +122,7 @@ func TestMinHoldOfAStop(t *testing.T) {
 	})
 }
 
-func TestMaxHoldCancelsTheBody(t *testing.T) {
+func TestMaxHold_CancelsTheBody(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newTallyStore()
 		var reasons []lockfx.Reason
@@ -156,7 +156,7 @@ func TestMaxHoldCancelsTheBody(t *testing.T) {
 	})
 }
 
-func TestHoldsThatCannotBe(t *testing.T) {
+func TestMinHold_AndMaxHoldRejectMistakes(t *testing.T) {
 	module := func(opts ...fxlock.Option) error {
 		return fx.New(fx.NopLogger, fxlock.Module(key, append(opts, fxlock.WithStore(newTallyStore()))...)).Err()
 	}
@@ -196,7 +196,7 @@ func TestHoldsThatCannotBe(t *testing.T) {
 	}
 }
 
-func TestOptionsOfHoldsPrintAsTheyAreWritten(t *testing.T) {
+func TestHoldOptions_PrintAsTheyAreWritten(t *testing.T) {
 	for want, o := range map[string]interface{ String() string }{
 		"fxlock.Wait(1s)":            fxlock.Wait(time.Second),
 		"fxlock.WaitForever()":       fxlock.WaitForever(),

@@ -16,7 +16,7 @@ import (
 
 // What others see as the holder: the run's label, else the lock's, else that of
 // the context, else the process and the lock.
-func TestTheLabelOfARun(t *testing.T) {
+func TestWithLabel_OfARun(t *testing.T) {
 	host, err := os.Hostname()
 	must(t, err)
 	process := host + "/" + strconv.Itoa(os.Getpid()) + "/" + key
@@ -62,7 +62,7 @@ func TestTheLabelOfARun(t *testing.T) {
 }
 
 // A lock that is taken in the body of another one is held under its own label.
-func TestNestedLocksHaveTheirOwnLabels(t *testing.T) {
+func TestWithLabel_NestedLocksHaveTheirOwn(t *testing.T) {
 	store := newSpyStore(new(journal))
 	outer := newLock(t, store, fxlock.WithLabel("outer"))
 	inner := newLock(t, store, fxlock.WithKey("inner"))

@@ -14,7 +14,7 @@ import (
 
 // Subscribers hear of a loss when it happens, not when fn has returned; nor do they wait
 // for an observer of the lock.
-func TestLost_IsToldWhileFnStillRuns(t *testing.T) {
+func TestSubscribe_LostComesWhileFnStillRuns(t *testing.T) {
 	const lost = `lost: hold "nightly": lease lost: heartbeat failed (token 946684800000000)`
 	for name, opts := range map[string]func(done <-chan struct{}) []any{
 		"alone": func(<-chan struct{}) []any { return nil },
@@ -45,7 +45,7 @@ func TestLost_IsToldWhileFnStillRuns(t *testing.T) {
 }
 
 // Also when the term was told to end before: by a stop that runs out of time, or StepDown.
-func TestLost_IsToldAfterFnWasToldToEnd(t *testing.T) {
+func TestSubscribe_LostComesAfterTheTermWasCancelled(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store, done := fxlock.NewMemoryStore(), make(chan struct{})
 		c := campaigns(t, store, func() { <-done })
@@ -96,7 +96,7 @@ func TestSubscribe_BeginsWithThePresentState(t *testing.T) {
 
 // Those who stand by hear who leads, at each change, and the store is asked no more often
 // for it.
-func TestLeaderChanged_IsToldToThoseWhoStandBy(t *testing.T) {
+func TestSubscribe_LeaderChangedReachesThoseWhoStandBy(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newSpyStore(new(journal))
 		one := newCandidate(store, untilToldTo, fxlock.WithLabel("one"))
@@ -144,7 +144,7 @@ func TestLeaderChanged_ToTheSameAgain(t *testing.T) {
 }
 
 // A subscriber that was too slow hears how much it has missed.
-func TestSubscribe_OneThatIsSlowHearsWhatItMissed(t *testing.T) {
+func TestSubscribe_SlowSubscriberGetsTheCountOfMissedChanges(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		missed := make(chan int, 1000)
 		release := make(chan struct{})

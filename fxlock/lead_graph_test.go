@@ -18,7 +18,7 @@ import (
 )
 
 // Two modules lead independently; a Named one is there by its name alone.
-func TestTwoModulesLead(t *testing.T) {
+func TestLead_InTwoModules(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := fxlock.NewMemoryStore()
 		var p struct {
@@ -38,7 +38,7 @@ func TestTwoModulesLead(t *testing.T) {
 }
 
 // A private module leads too, and keeps its Leadership to itself.
-func TestAPrivateModuleLeads(t *testing.T) {
+func TestLead_InAPrivateModule(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var inside *fxlock.Leadership
 		feature := fx.Module("feature",
@@ -54,7 +54,7 @@ func TestAPrivateModuleLeads(t *testing.T) {
 }
 
 // Nobody takes the Leadership, and yet the application leads.
-func TestALeaderNeedsNobodyToTakeIt(t *testing.T) {
+func TestLead_RunsWithoutAConsumer(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newSpyStore(new(journal))
 		started(t, fxlock.Module(key, fxlock.WithStore(store), fxlock.Lead(untilToldTo)))
@@ -65,7 +65,7 @@ func TestALeaderNeedsNobodyToTakeIt(t *testing.T) {
 	})
 }
 
-func TestFaultsOfLead(t *testing.T) {
+func TestLead_RejectsMistakes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		opts []fxlock.Option
 		want []string
@@ -99,7 +99,7 @@ func TestFaultsOfLead(t *testing.T) {
 	wantText(t, fxlock.Validate(fxlock.Module(key, memory(), fxlock.Lead(func(*DB) {}))), "missing type: *fxlock_test.DB")
 }
 
-func TestLeaderAsksTheStore(t *testing.T) {
+func TestLeader_AsksTheStore(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newFarStore()
 		c := newCandidate(store, untilToldTo, fxlock.WithLabel("web-1"))
@@ -122,7 +122,7 @@ func TestLeaderAsksTheStore(t *testing.T) {
 	})
 }
 
-func TestLeadPrintsItself(t *testing.T) {
+func TestLead_PrintsItself(t *testing.T) {
 	for want, got := range map[string]fmt.Stringer{
 		"fxlock.Lead(fxlock_test.untilToldTo, fxlock.TermPause(3s), fxlock.OneTerm())": fxlock.Lead(untilToldTo, fxlock.TermPause(3e9), fxlock.OneTerm()),
 		"fxlock.OnStart[fxlock_test.Migrated](fxlock_test.untilToldTo)":                fxlock.OnStart[Migrated](untilToldTo),
@@ -142,7 +142,7 @@ func TestLeadPrintsItself(t *testing.T) {
 
 // A panic of fn ends the process, as that of any goroutine. The lock is released
 // before.
-func TestAPanicOfALeaderReleasesFirst(t *testing.T) {
+func TestLead_PanicReleasesFirst(t *testing.T) {
 	const child = "LOCKFX_TEST_PANIC"
 	if os.Getenv(child) != "" {
 		c := newCandidate(fxlock.NewMemoryStore(), func() { panic("lead-fault") }, fxlock.Observer(func(e lockfx.Event) { fmt.Println("saw", e.Kind) }))

@@ -13,7 +13,7 @@ import (
 )
 
 // A function that runs on after its lease was lost shows at once, for as long as it runs.
-func TestCheck_TellsOfAFunctionThatOutlivesItsLease(t *testing.T) {
+func TestCheck_ReportsAFunctionThatOutlivesItsLease(t *testing.T) {
 	for name, tt := range map[string]struct {
 		lose  func(t *testing.T, store *farStore)
 		after time.Duration
@@ -47,7 +47,7 @@ func TestCheck_TellsOfAFunctionThatOutlivesItsLease(t *testing.T) {
 
 // A subscriber that does not return holds up neither fn, nor the campaign, nor others,
 // and it shows.
-func TestSubscribe_OneThatBlocksHoldsUpNothing(t *testing.T) {
+func TestSubscribe_BlockedSubscriberDelaysNothing(t *testing.T) {
 	for _, change := range []fxlock.LeadershipChange{fxlock.StandingBy, fxlock.Elected, fxlock.TermEnded} {
 		t.Run(change.String(), func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestSubscribe_OneThatBlocksHoldsUpNothing(t *testing.T) {
 }
 
 // A stop does not wait for a subscriber for longer than it may take, and names it.
-func TestSubscribe_OneThatBlocksDoesNotHoldUpTheStop(t *testing.T) {
+func TestSubscribe_BlockedSubscriberDoesNotDelayTheStop(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		release := make(chan struct{})
 		c := newCandidate(fxlock.NewMemoryStore(), untilToldTo)

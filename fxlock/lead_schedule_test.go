@@ -243,11 +243,11 @@ func (s *schedule) recover() {
 
 // The leader is one at any instant, whatever happens to the replicas, and there is
 // one again when all is well. The gates play ten thousand of these.
-func TestOneLeaderAtAnyInstant(t *testing.T) {
+func TestLead_OneLeaderAtAnyInstant(t *testing.T) {
 	playAll(t, 30, nothing)
 }
 
-func TestAPlantedSecondLeaderIsFound(t *testing.T) {
+func TestLead_CheckerFindsAPlantedSecondLeader(t *testing.T) {
 	for _, planted := range []plant{noDeadline, eventsAlone, badQuartz} {
 		if all := playAll(t, 6, planted); all.found == 0 {
 			t.Errorf("the planted fault %d was not found: %v", planted, all)

@@ -52,7 +52,7 @@ func TestCase_S01_AStopHandsTheLeadOver(t *testing.T) {
 }
 
 // Without a Watcher the successor looks every second at least: a hand-off is no ttl.
-func TestAStopHandsOverToWhoPolls(t *testing.T) {
+func TestLead_StopHandsOverToAPoller(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newSpyStore(new(journal))
 		polled := struct{ lockfx.Store }{store}
@@ -113,7 +113,7 @@ func TestCase_S03_OneLeadersFailureDoesNotSkipTheOthers(t *testing.T) {
 }
 
 // The stop ends the waiting at once: nobody is left in the way of others.
-func TestAStopWhileStandingBy(t *testing.T) {
+func TestLead_StopWhileStandingBy(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newSpyStore(new(journal))
 		first := newCandidate(store, untilToldTo)
@@ -134,7 +134,7 @@ func TestAStopWhileStandingBy(t *testing.T) {
 }
 
 // A stop between two terms does not wait for the next one.
-func TestAStopDuringAPause(t *testing.T) {
+func TestLead_StopDuringAPause(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newCandidate(fxlock.NewMemoryStore(), func() {}, fxlock.TermPause(time.Hour))
 		must(t, c.app.Start(t.Context()))
@@ -199,7 +199,7 @@ func TestCase_S05_AStopThatRunsOutOfTime(t *testing.T) {
 
 // A start that had to wait for an earlier term is in good order afterwards, even before
 // it has asked the store anything.
-func TestTheTroubleOfAnEarlierTermEndsWithIt(t *testing.T) {
+func TestCheck_ForgetsTheTroubleOfAnEarlierTerm(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		release := make(chan struct{})
 		var no atomic.Bool
@@ -259,7 +259,7 @@ func TestCase_S04_AFailedStartEndsTheCampaign(t *testing.T) {
 }
 
 // An application can be started again and again; its tokens go on rising.
-func TestACampaignOfEachStart(t *testing.T) {
+func TestLead_EachStartHasACampaign(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newCandidate(fxlock.NewMemoryStore(), untilToldTo)
 		wantText(t, c.Check(t.Context()), `lead "nightly": the campaign has not begun`)
@@ -279,7 +279,7 @@ func TestACampaignOfEachStart(t *testing.T) {
 }
 
 // Trouble of an earlier start is none of the next one.
-func TestAStartForgetsEarlierTrouble(t *testing.T) {
+func TestCheck_AStartForgetsEarlierTrouble(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newFarStore()
 		holder := newLock(t, store)
@@ -301,7 +301,7 @@ func TestAStartForgetsEarlierTrouble(t *testing.T) {
 }
 
 // Whoever disposes of the lock by hand ends the campaign, also between two terms.
-func TestDisposeByHandEndsTheCampaign(t *testing.T) {
+func TestDispose_EndsTheCampaign(t *testing.T) {
 	for name, fn := range map[string]any{"leading": untilToldTo, "pausing": func() {}} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -320,7 +320,7 @@ func TestDisposeByHandEndsTheCampaign(t *testing.T) {
 }
 
 // A disposal by hand is no fault of the term, however quickly fn hears of it.
-func TestADisposalByHandIsInGoodOrder(t *testing.T) {
+func TestDispose_IsNoFaultOfATerm(t *testing.T) {
 	for range 50 {
 		inBubble(t, func(t *testing.T) {
 			c := campaigns(t, fxlock.NewMemoryStore(), untilToldTo)
@@ -333,7 +333,7 @@ func TestADisposalByHandIsInGoodOrder(t *testing.T) {
 
 // Nobody else hears of what a term ended with. What fn says at the stop is told too,
 // if it is more than that it was told to stop.
-func TestErrorsOfTermsAreLogged(t *testing.T) {
+func TestLead_LogsErrorsOfTerms(t *testing.T) {
 	for name, tt := range map[string]struct {
 		fn   any
 		opt  any

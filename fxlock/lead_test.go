@@ -17,7 +17,7 @@ import (
 )
 
 // A term is a run like any other: what fn asks for is bound, and the rest stand by.
-func TestOneLeadsAndTheOthersStandBy(t *testing.T) {
+func TestLead_OneLeadsAndTheOthersStandBy(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newSpyStore(new(journal))
 		fn := func(ctx context.Context, h lockfx.Holder, w *Writer, token lockfx.Token) error {
@@ -41,7 +41,7 @@ func TestOneLeadsAndTheOthersStandBy(t *testing.T) {
 
 // The lease is lost: fn is cancelled with the reason, the term ends, another leads,
 // and the first one stands by again.
-func TestALossEndsTheTerm(t *testing.T) {
+func TestLead_LossEndsTheTerm(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newFarStore()
 		c := campaigns(t, store, func(ctx context.Context) error {
@@ -69,7 +69,7 @@ func TestALossEndsTheTerm(t *testing.T) {
 
 // After errors the pause is doubled from a second up to half a minute, a quarter more
 // or less. A term that lasted resets it.
-func TestThePauseAfterErrors(t *testing.T) {
+func TestLead_PauseGrowsAfterErrors(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var began moments
 		var lasts atomic.Int64
@@ -104,7 +104,7 @@ func TestThePauseAfterErrors(t *testing.T) {
 }
 
 // Who pauses after a fault does not stand by in good order; who tries again does.
-func TestAPauseAfterAFaultIsNotInGoodOrder(t *testing.T) {
+func TestCheck_ReportsAPauseAfterAFault(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := fxlock.NewMemoryStore()
 		c := campaigns(t, store, func() error { return errBody })
@@ -118,7 +118,7 @@ func TestAPauseAfterAFaultIsNotInGoodOrder(t *testing.T) {
 }
 
 // A term that ended well makes the next pause short, however short it was itself.
-func TestAGoodEndShortensThePause(t *testing.T) {
+func TestLead_GoodTermShortensThePause(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var began moments
 		var terms atomic.Int64
@@ -139,7 +139,7 @@ func TestAGoodEndShortensThePause(t *testing.T) {
 }
 
 // fn returned nil: others get their turn before the application campaigns again.
-func TestANilEndsTheTerm(t *testing.T) {
+func TestLead_NilEndsTheTerm(t *testing.T) {
 	const chosen = 7 * time.Second
 	for pause, opts := range map[time.Duration][]any{chosen: {fxlock.TermPause(chosen)}, time.Second: nil} {
 		t.Run(pause.String(), func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestANilEndsTheTerm(t *testing.T) {
 }
 
 // With OneTerm the campaign is over after a term that went well, until the next start.
-func TestOneTerm(t *testing.T) {
+func TestOneTerm_StaysOut(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var terms atomic.Int64
 		var fails atomic.Bool
@@ -201,7 +201,7 @@ func TestOneTerm(t *testing.T) {
 }
 
 // An error of fn that looks like one of ours does not end the campaign.
-func TestOnlyTheLockItselfEndsTheCampaign(t *testing.T) {
+func TestLead_OnlyTheLockItselfEndsTheCampaign(t *testing.T) {
 	for _, err := range []error{lockfx.ErrDisposed, context.Canceled, &lockfx.SkippedError{}, &lockfx.NotAcquiredError{}, lockfx.ErrTimeout} {
 		t.Run(err.Error(), func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -218,7 +218,7 @@ func TestOnlyTheLockItselfEndsTheCampaign(t *testing.T) {
 
 // A condition of the module says when the application may lead; until then it is
 // asked again and again, and that is no term.
-func TestAConditionKeepsFromLeading(t *testing.T) {
+func TestLead_ConditionKeepsFromLeading(t *testing.T) {
 	for _, opts := range [][]any{nil, {fxlock.SkipOn(lockfx.ErrSkipped)}} {
 		t.Run(fmt.Sprint(opts), func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -241,7 +241,7 @@ func TestAConditionKeepsFromLeading(t *testing.T) {
 }
 
 // The wait of the module is for others: a campaign waits for ever.
-func TestACampaignWaitsForEver(t *testing.T) {
+func TestLead_WaitsForever(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newSpyStore(new(journal))
 		leader := newLock(t, store)
@@ -259,7 +259,7 @@ func TestACampaignWaitsForEver(t *testing.T) {
 }
 
 // While the store is away the campaign goes on, and Check says so.
-func TestAnOutageWhileStandingBy(t *testing.T) {
+func TestLead_OutageWhileStandingBy(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newFarStore()
 		store.away.Store(true)
@@ -277,7 +277,7 @@ func TestAnOutageWhileStandingBy(t *testing.T) {
 }
 
 // The store is back, and another leads: that is good order.
-func TestAnOutageWhileAnotherLeads(t *testing.T) {
+func TestLead_OutageWhileAnotherLeads(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newFarStore()
 		campaigns(t, store.MemoryStore, untilToldTo)
@@ -292,7 +292,7 @@ func TestAnOutageWhileAnotherLeads(t *testing.T) {
 }
 
 // What is no grant is no term, and is told again and again, at growing intervals.
-func TestABadStoreIsNoTerm(t *testing.T) {
+func TestLead_BadGrantIsNoTerm(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newSpyStore(new(journal))
 		var asked moments
@@ -311,7 +311,7 @@ func TestABadStoreIsNoTerm(t *testing.T) {
 }
 
 // A fn that ends its goroutine ends its term, and no more.
-func TestAGoexitEndsTheTerm(t *testing.T) {
+func TestLead_GoexitEndsTheTerm(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newSpyStore(new(journal))
 		var terms atomic.Int64
@@ -332,7 +332,7 @@ func TestAGoexitEndsTheTerm(t *testing.T) {
 
 // IsLeader judges by the clock: a process that was paused does not trust itself,
 // before any timer has fired.
-func TestIsLeaderLooksAtTheLocalDeadline(t *testing.T) {
+func TestIsLeader_HeedsTheLocalDeadline(t *testing.T) {
 	clock := &leapingClock{now: time.Now()}
 	elected := make(chan struct{})
 	c := newCandidate(fxlock.NewMemoryStore(fxlock.MemoryStoreClock(clock.Now)), func(ctx context.Context) error {
@@ -357,7 +357,7 @@ func TestIsLeaderLooksAtTheLocalDeadline(t *testing.T) {
 
 // The application's other callers of the lock are told that it is in use, or wait
 // for their turn.
-func TestOthersMayTakeTheLeadersLock(t *testing.T) {
+func TestLead_OthersMayTakeItsLock(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		release := make(chan struct{})
 		c := campaigns(t, fxlock.NewMemoryStore(), func() { <-release }, fxlock.TermPause(time.Minute))

@@ -65,7 +65,7 @@ func (l *legs) String() string {
 // Every fault of every leg with every fault of every other leg: the lease is given
 // back, what has started is stopped in reverse order before that, the body never
 // runs when the scope failed, and each error is told, in the order of the legs.
-func TestBothLastLegsRunWhateverFails(t *testing.T) {
+func TestRun_TearsDownAndReleasesWhateverFails(t *testing.T) {
 	count := 0
 	for _, build := range buildFaults {
 		for _, body := range bodyFaults {

@@ -21,7 +21,7 @@ import (
 )
 
 // One line for each transition, and an event that says the same.
-func TestEveryTransitionIsLoggedAndObserved(t *testing.T) {
+func TestObserver_GetsWhatTheLogSays(t *testing.T) {
 	for name, tt := range map[string]struct {
 		do   func(t *testing.T, lock *fxlock.Lock, store *spyStore)
 		opts []fxlock.Option
@@ -206,7 +206,7 @@ func stderrOf(t *testing.T, f func()) string {
 }
 
 // A lock that nobody chose a store for says so once, wherever it can.
-func TestTheMemoryStoreNobodyChoseIsWarnedOfOnce(t *testing.T) {
+func TestModule_WarnsOnceOfADefaultMemoryStore(t *testing.T) {
 	const warning = `fxlock: lock "nightly": no store was chosen: other processes are not excluded; ` +
 		"add fxlock.WithStore, StoreFrom or StoreFromGraph; WithStore(fxlock.NewMemoryStore()) says that this is meant\n"
 	useIt := func(opts ...fx.Option) {
@@ -251,7 +251,7 @@ func TestTheMemoryStoreNobodyChoseIsWarnedOfOnce(t *testing.T) {
 }
 
 // Without a logger a lock says nothing, whatever happens to it.
-func TestALockIsSilentWithoutALogger(t *testing.T) {
+func TestLock_IsSilentWithoutALogger(t *testing.T) {
 	got := stderrOf(t, func() {
 		inBubble(t, func(t *testing.T) {
 			store := newSpyStore(new(journal))

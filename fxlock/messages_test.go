@@ -22,7 +22,7 @@ func here(below int) string {
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line+below)
 }
 
-func TestOptionsPrintThemselvesAsTheyAreWritten(t *testing.T) {
+func TestOptions_PrintAsTheyAreWritten(t *testing.T) {
 	for want, o := range map[string]fmt.Stringer{
 		`fxlock.WithKey("a\"b")`:                         fxlock.WithKey(`a"b`),
 		"fxlock.WithTTL(1m30s)":                          fxlock.WithTTL(90 * time.Second),
@@ -73,7 +73,7 @@ func rebuild(lockfx.Token) error { return nil }
 func newStore() lockfx.Store { return fxlock.NewMemoryStore() }
 
 // A faulty configuration shows all its faults at once, each with its rule.
-func TestAllFaultsOfAModuleAreToldAtOnce(t *testing.T) {
+func TestModule_ReportsAllFaultsAtOnce(t *testing.T) {
 	type Unnamed = func(context.Context) error
 	type (
 		NoContext  func() error
@@ -156,7 +156,7 @@ func TestAllFaultsOfAModuleAreToldAtOnce(t *testing.T) {
 // brokenClock is a clock that is not there.
 type brokenClock struct{ lockfx.Clock }
 
-func TestFaultsOfALockWithoutAnApplication(t *testing.T) {
+func TestNew_RejectsMistakes(t *testing.T) {
 	_, err := fxlock.New()
 	wantIs(t, err, lockfx.ErrConfig)
 	wantText(t, err, `fxlock.New(""): `, `key "" must not be empty`, "fxlock.WithTTL: is required where there is no application")
@@ -173,7 +173,7 @@ func TestFaultsOfALockWithoutAnApplication(t *testing.T) {
 
 // A constructor that no run could ever build is an error of fx.New, not of the
 // first run.
-func TestAPerRunConstructorThatCanNotBeBuiltIsToldEarly(t *testing.T) {
+func TestPerRun_MissingDependencyIsAnErrorOfNew(t *testing.T) {
 	const want = `*fxlock_test.DB does not reach the run: add fxlock.Share[*fxlock_test.DB]() or fxlock.PerRun to fxlock.Module("nightly")`
 	wantText(t, newErr(fxlock.Module(key, memory(), fxlock.PerRun(newWriter))), want)
 	for _, opts := range [][]fxlock.Option{
@@ -186,7 +186,7 @@ func TestAPerRunConstructorThatCanNotBeBuiltIsToldEarly(t *testing.T) {
 }
 
 // What a run binds by itself, and its own lock, can't be shared: the hint is another one.
-func TestWhatCanNotBeSharedIsToldOtherwise(t *testing.T) {
+func TestRun_HintsForWhatCannotBeShared(t *testing.T) {
 	type misspelt struct {
 		fx.In
 		Token lockfx.Token `name:"lock:token"`
@@ -206,7 +206,7 @@ func TestWhatCanNotBeSharedIsToldOtherwise(t *testing.T) {
 
 // What a body or a constructor asks for in vain is told with its type, the lock,
 // the place and the hint: by fx.New, by fx.ValidateApp and by fxlock.Validate.
-func TestWhatABodyAsksInVainIsToldWithItsCure(t *testing.T) {
+func TestBody_MissingDependencyHasPlaceAndHint(t *testing.T) {
 	var nightly Nightly
 	for name, opts := range map[string][]fxlock.Option{
 		"a body":        {fxlock.Body[Nightly](func(*DB) error { return nil })},
@@ -227,7 +227,7 @@ func TestWhatABodyAsksInVainIsToldWithItsCure(t *testing.T) {
 	}
 }
 
-func TestValidateBuildsNothing(t *testing.T) {
+func TestValidate_BuildsNothing(t *testing.T) {
 	never := func() *DB { t.Error("was built"); return nil }
 	opts := []fx.Option{
 		fx.Provide(never), fxlock.Module(key, fxlock.StoreFrom(func(*DB) lockfx.Store { t.Error("was built"); return nil }),
@@ -244,7 +244,7 @@ func TestValidateBuildsNothing(t *testing.T) {
 	noError(t, fxlock.Validate(fxlock.Module(key, memory(), fxlock.WithTTL(time.Millisecond))))
 }
 
-func TestNamesThatAreTakenAreToldWithBothPlaces(t *testing.T) {
+func TestModule_TakenNameIsReportedWithBothPlaces(t *testing.T) {
 	alone := newLock(t, fxlock.NewMemoryStore())
 	first, second := here(2), here(3)
 	wantText(t, newErr(
@@ -269,7 +269,7 @@ func TestNamesThatAreTakenAreToldWithBothPlaces(t *testing.T) {
 	), first, second, "fxlock_test.Nightly", "already provided by")
 }
 
-func TestBindRefusesNothing(t *testing.T) {
+func TestBind_RejectsNilAndAnEmptyName(t *testing.T) {
 	line := here(1)
 	err := newErr(fxlock.Bind("", nil))
 	wantIs(t, err, lockfx.ErrConfig)

@@ -15,7 +15,7 @@ func memory() fxlock.Option { return fxlock.WithStore(fxlock.NewMemoryStore()) }
 
 func newErr(opts ...fx.Option) error { return fx.New(append(opts, fx.NopLogger)...).Err() }
 
-func TestTwoLocksInOneApplication(t *testing.T) {
+func TestModule_TwoLocksInOneApplication(t *testing.T) {
 	var p struct {
 		fx.In
 		Unnamed    *fxlock.Lock
@@ -39,7 +39,7 @@ func TestTwoLocksInOneApplication(t *testing.T) {
 }
 
 // A feature keeps its lock to itself; another one may have the same name.
-func TestPrivateLocksOfTwoFeatures(t *testing.T) {
+func TestPrivate_LocksOfTwoFeatures(t *testing.T) {
 	type First func(context.Context) error
 	type Second func(context.Context) error
 	store := fxlock.NewMemoryStore()
@@ -75,7 +75,7 @@ func TestPrivateLocksOfTwoFeatures(t *testing.T) {
 }
 
 // What a test puts in place of an F has nothing built behind it.
-func TestReplacingAnFBuildsNothingBehindIt(t *testing.T) {
+func TestReplace_OfAnFBuildsNothingBehindIt(t *testing.T) {
 	never := func() *DB { t.Error("the DB was built"); return nil }
 	store := func() lockfx.Store { t.Error("the store was built"); return nil }
 	called := 0
@@ -89,7 +89,7 @@ func TestReplacingAnFBuildsNothingBehindIt(t *testing.T) {
 	}
 }
 
-func TestReplacingTheStoreOfTheApplication(t *testing.T) {
+func TestReplace_OfTheStore(t *testing.T) {
 	var j journal
 	never := func() lockfx.Store { t.Error("the store was built"); return nil }
 	spy := newSpyStore(&j)
@@ -100,7 +100,7 @@ func TestReplacingTheStoreOfTheApplication(t *testing.T) {
 	j.expect(t, "acquire", "body", "release")
 }
 
-func TestDecoratingStoreLockAndF(t *testing.T) {
+func TestDecorate_OfStoreLockAndF(t *testing.T) {
 	var j journal
 	var lock *fxlock.Lock
 	var nightly Nightly
@@ -121,7 +121,7 @@ func TestDecoratingStoreLockAndF(t *testing.T) {
 }
 
 // A lock of a test in place of the application's: its bodies run under that one.
-func TestReplacingTheLock(t *testing.T) {
+func TestReplace_OfTheLock(t *testing.T) {
 	var j journal
 	other := newLock(t, newSpyStore(&j))
 	var nightly Nightly
@@ -134,7 +134,7 @@ func TestReplacingTheLock(t *testing.T) {
 }
 
 // One option value serves two applications, at once and one after the other.
-func TestOneOptionServesManyApplications(t *testing.T) {
+func TestModule_OneOptionServesManyApplications(t *testing.T) {
 	store := fxlock.NewMemoryStore()
 	module := fxlock.Module(key, fxlock.WithStore(store), fxlock.PerRun(newWriter),
 		fxlock.Body[Nightly](func(*DB, *Writer) error { return nil }))
@@ -158,7 +158,7 @@ func TestOneOptionServesManyApplications(t *testing.T) {
 
 // An application that is stopped and started again has its locks again, and their
 // tokens go on rising, whatever the store says.
-func TestAnApplicationCanBeStartedAgain(t *testing.T) {
+func TestModule_CanBeStartedAgain(t *testing.T) {
 	store := newSpyStore(new(journal))
 	var lock *fxlock.Lock
 	var nightly Nightly
@@ -187,7 +187,7 @@ func TestAnApplicationCanBeStartedAgain(t *testing.T) {
 }
 
 // Any name that can be a key can be the name of a lock and of everything in it.
-func TestNamesAreQuoted(t *testing.T) {
+func TestModule_QuotesNames(t *testing.T) {
 	for _, name := range []string{"nightly", `with "quotes"`, "with `backticks`", `back\slash`, "a,b", "ключ", "line\nbreak", "\u2028", " ", "optional:\"true\""} {
 		t.Run(name, func(t *testing.T) {
 			checkName(t, name)

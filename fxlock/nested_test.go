@@ -17,7 +17,7 @@ func nested(err error) bool {
 }
 
 // A body that asks for its own lock would wait for itself: it is told so at once.
-func TestARunInsideOfItselfIsRefused(t *testing.T) {
+func TestRun_InsideItselfIsRefused(t *testing.T) {
 	for name, wait := range map[string][]fxlock.RunOption{"one try": nil, "a wait": {fxlock.WaitForever()}} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestARunInsideOfItselfIsRefused(t *testing.T) {
 }
 
 // The context of a run that is over is like any other.
-func TestARunAfterItselfIsARun(t *testing.T) {
+func TestRun_AfterItselfIsAllowed(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		lock := newLock(t, fxlock.NewMemoryStore())
 		var ended context.Context

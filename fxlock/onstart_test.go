@@ -51,7 +51,7 @@ func (m *migration) serves(lc fx.Lifecycle, _ Migrated) *server {
 
 // The work runs once the application starts: after all constructors, and before the
 // hooks of what depends on the marker.
-func TestTheWorkComesBeforeWhatDependsOnIt(t *testing.T) {
+func TestOnStart_RunsBeforeWhatDependsOnIt(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		m, store := new(migration), newSpyStore(new(journal))
 		app := fx.New(fx.NopLogger,
@@ -74,7 +74,7 @@ func TestTheWorkComesBeforeWhatDependsOnIt(t *testing.T) {
 }
 
 // Nobody takes the marker, and the work is done all the same.
-func TestTheWorkRunsEvenIfNobodyTakesTheMarker(t *testing.T) {
+func TestOnStart_RunsWithoutAConsumer(t *testing.T) {
 	for name, module := range map[string]func(fx.Option) fx.Option{
 		"open":    func(o fx.Option) fx.Option { return o },
 		"private": func(o fx.Option) fx.Option { return fx.Module("feature", o) },
@@ -93,7 +93,7 @@ func TestTheWorkRunsEvenIfNobodyTakesTheMarker(t *testing.T) {
 
 // Three replicas start at once. They work one at a time, and whoever comes later
 // finds that it is not needed any more.
-func TestReplicasMigrateOneAtATime(t *testing.T) {
+func TestOnStart_ReplicasWorkOneAtATime(t *testing.T) {
 	for name, tt := range map[string]struct {
 		opts []fxlock.RunOption
 		want []string
@@ -124,7 +124,7 @@ func TestReplicasMigrateOneAtATime(t *testing.T) {
 }
 
 // The start fails with the cause, nothing after the work starts, and nothing is held.
-func TestAFaultOfTheWorkFailsTheStart(t *testing.T) {
+func TestOnStart_ErrorFailsTheStart(t *testing.T) {
 	for name, tt := range map[string]struct {
 		fn   func(context.Context) error
 		opts []fxlock.RunOption
@@ -163,7 +163,7 @@ func TestAFaultOfTheWorkFailsTheStart(t *testing.T) {
 }
 
 // After a start that failed the application can be started again.
-func TestAFailedStartCanBeTriedAgain(t *testing.T) {
+func TestOnStart_FailedStartCanBeTriedAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var fails atomic.Bool
 		fails.Store(true)
@@ -191,7 +191,7 @@ func inItsTime(app *fx.App) error {
 
 // The lock is not to be had in the time of the start: the start says who is in the
 // way, which it could not if its context had ended.
-func TestAStartSaysWhatItWaitedFor(t *testing.T) {
+func TestOnStart_TimeoutSaysWhatItWaitedFor(t *testing.T) {
 	for name, tt := range map[string]struct {
 		timeout time.Duration
 		opts    []fxlock.RunOption
@@ -225,7 +225,7 @@ func TestAStartSaysWhatItWaitedFor(t *testing.T) {
 }
 
 // A start that is cancelled ends its waiting at once, and leaves nothing behind.
-func TestACancelledStartEndsTheWaiting(t *testing.T) {
+func TestOnStart_CancelledStartEndsTheWait(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newSpyStore(new(journal))
 		other := newLock(t, store)
@@ -252,7 +252,7 @@ func TestACancelledStartEndsTheWaiting(t *testing.T) {
 // The start's time ends while the work runs. The work is told, and gives the lease
 // back. One that is deaf keeps it for as long as it works, and no longer: others
 // must not work meanwhile.
-func TestAStartTimeoutNeverLeavesTheLease(t *testing.T) {
+func TestOnStart_TimeoutNeverLeavesTheLease(t *testing.T) {
 	for name, tt := range map[string]struct {
 		fn    func(ctx context.Context, release <-chan struct{}) error
 		keeps bool
@@ -284,7 +284,7 @@ func TestAStartTimeoutNeverLeavesTheLease(t *testing.T) {
 					t.Error("the lease was left behind")
 				}
 				if !tt.keeps {
-					j.expect(t, `fxlock.OnStart[fxlock_test.Migrated](fxlock_test.TestAStartTimeoutNeverLeavesTheLease.func3.1.2) of lock "nightly": `+
+					j.expect(t, `fxlock.OnStart[fxlock_test.Migrated](fxlock_test.TestOnStart_TimeoutNeverLeavesTheLease.func3.1.2) of lock "nightly": `+
 						"context deadline exceeded: the start leaves 9.5s for the wait and the work, see fx.StartTimeout: context deadline exceeded")
 				}
 			})
@@ -319,7 +319,7 @@ func TestCase_S04_NothingIsHeldWhenTheStartFailsElsewhere(t *testing.T) {
 }
 
 // A test of an application puts a marker in the place of the work.
-func TestAReplacedMarkerKeepsTheWorkFromRunning(t *testing.T) {
+func TestOnStart_ReplacedMarkerSkipsTheWork(t *testing.T) {
 	m := new(migration)
 	started(t, fxlock.Module(key, memory(), fxlock.OnStart[Migrated](m.run)), fx.Replace(Migrated{}),
 		fx.Provide(m.serves), fx.Invoke(func(*server) {}))
@@ -327,14 +327,14 @@ func TestAReplacedMarkerKeepsTheWorkFromRunning(t *testing.T) {
 }
 
 // A function with variadic parameters gets none, as anywhere in fx.
-func TestAVariadicJob(t *testing.T) {
+func TestOnStart_TakesAVariadicFunction(t *testing.T) {
 	var j journal
 	started(t, fxlock.Module(key, memory(), fxlock.OnStart[Migrated](func(_ *DB, more ...string) { j.add("%d more", len(more)) })), fx.Provide(newDB))
 	j.expect(t, "0 more")
 }
 
 // A module may have several jobs, and a leader whose term follows them.
-func TestALeaderFollowsTheJobsOfTheStart(t *testing.T) {
+func TestOnStart_RunsBeforeALeadThatTakesItsMarker(t *testing.T) {
 	type Seeded struct{}
 	inBubble(t, func(t *testing.T) {
 		var j journal
@@ -347,7 +347,7 @@ func TestALeaderFollowsTheJobsOfTheStart(t *testing.T) {
 	})
 }
 
-func TestFaultsOfOnStart(t *testing.T) {
+func TestOnStart_RejectsMistakes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		opt  fxlock.Option
 		want []string

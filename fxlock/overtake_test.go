@@ -14,7 +14,7 @@ import (
 
 // Two requests at once on one injected lock: without Wait the second is refused, with
 // it the second queues, and what does not wait never comes first.
-func TestNothingOvertakesThoseWhoWait(t *testing.T) {
+func TestWait_NobodyJumpsTheQueue(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newTallyStore()
 		elsewhere := holding(t, newLock(t, store))
@@ -49,7 +49,7 @@ func TestNothingOvertakesThoseWhoWait(t *testing.T) {
 }
 
 // A lease held by hand is waited for like any other.
-func TestARunWaitsForAHoldByHand(t *testing.T) {
+func TestWait_ForAHoldByHand(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newTallyStore()
 		lock := newLock(t, store)
@@ -70,7 +70,7 @@ func TestARunWaitsForAHoldByHand(t *testing.T) {
 	})
 }
 
-func TestWaitingAndTheStopOfTheApplication(t *testing.T) {
+func TestWait_EndsWithTheStop(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newTallyStore()
 		var lock *fxlock.Lock

@@ -57,7 +57,7 @@ func manyValues() fx.Option {
 }
 
 // Values of the application reach a body in every way in which dig passes values.
-func TestDigParametersOfEveryKind(t *testing.T) {
+func TestRun_TakesDigParametersOfEveryKind(t *testing.T) {
 	body := func(ctx context.Context, p manyKinds, positional *DB, _ ...string) error {
 		if got, want := p.String(), "app replica /app+/run"; got != want || p.Fence != lockfx.TokenFrom(ctx) ||
 			p.Cache != nil || len(p.Soft) != 0 || positional != p.DB {
@@ -77,7 +77,7 @@ func TestDigParametersOfEveryKind(t *testing.T) {
 }
 
 // A soft group holds what is built anyway, and an optional value what is there.
-func TestSoftGroupsAndOptionalValues(t *testing.T) {
+func TestRun_TakesSoftGroupsAndOptionalValues(t *testing.T) {
 	type in struct {
 		fx.In
 		Soft  []Route `group:"soft,soft"`
@@ -114,7 +114,7 @@ func TestSoftGroupsAndOptionalValues(t *testing.T) {
 }
 
 // Where the lock's module stands decides what its bodies see.
-func TestABodySeesPrivateAndDecoratedValuesOfItsModule(t *testing.T) {
+func TestBody_SeesPrivateAndDecoratedValuesOfItsModule(t *testing.T) {
 	names := func(db *DB, cache *Cache) error {
 		if db.Name != "app, decorated" || cache.Size != 7 {
 			t.Errorf("db %q, cache %d", db.Name, cache.Size)
@@ -134,7 +134,7 @@ func TestABodySeesPrivateAndDecoratedValuesOfItsModule(t *testing.T) {
 }
 
 // What a constructor gives once per run shadows the application's value.
-func TestPerRunValuesAreFreshInEachRunAndShadow(t *testing.T) {
+func TestPerRun_ValuesAreFreshInEachRunAndShadow(t *testing.T) {
 	var nightly Nightly
 	var seen []*DB
 	lockIn(t, fxlock.NewMemoryStore(), options(
@@ -160,7 +160,7 @@ func TestPerRunValuesAreFreshInEachRunAndShadow(t *testing.T) {
 }
 
 // Constructors that fx.Annotate gives hooks have them run for each run.
-func TestAnnotatedHooksRunForEachRun(t *testing.T) {
+func TestPerRun_AnnotatedHooksRunForEachRun(t *testing.T) {
 	var j journal
 	lock := newLock(t, newSpyStore(&j), fxlock.PerRun(fx.Annotate(
 		func(lockfx.Token) *Cache { return new(Cache) },
@@ -174,7 +174,7 @@ func TestAnnotatedHooksRunForEachRun(t *testing.T) {
 }
 
 // Nothing is built that no body reaches, neither in the application nor in a run.
-func TestWhatIsNotReachedIsNotBuilt(t *testing.T) {
+func TestPerRun_UnusedConstructorsAreNotCalled(t *testing.T) {
 	never := func() *Cache { t.Error("was built"); return nil }
 	lock := lockIn(t, fxlock.NewMemoryStore(), options(
 		fxlock.PerRun(func(*Cache) *Writer { t.Error("was built"); return nil }),

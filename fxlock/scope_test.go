@@ -16,7 +16,7 @@ import (
 	"github.com/lockfx/lockfx/fxlock"
 )
 
-func TestScopeResolvesByHandWhatTheRunHas(t *testing.T) {
+func TestScope_ResolvesWhatTheRunHas(t *testing.T) {
 	var j journal
 	lock := lockIn(t, newSpyStore(&j), options(
 		fxlock.Share[*DB](), fxlock.Share[*DB]("replica"), fxlock.ShareGroup[Route]("routes"),
@@ -51,7 +51,7 @@ func TestScopeResolvesByHandWhatTheRunHas(t *testing.T) {
 	j.expect(t, "acquire", "body", "start", "invoke", "stop", "release")
 }
 
-func TestScopeSaysWhatItCanNotDo(t *testing.T) {
+func TestScope_ErrorsHaveHints(t *testing.T) {
 	lock := lockIn(t, fxlock.NewMemoryStore(), nil)
 	alone := newLock(t, fxlock.NewMemoryStore())
 	never := func(*DB) { t.Error("was called") }
@@ -114,7 +114,7 @@ func TestScopeSaysWhatItCanNotDo(t *testing.T) {
 
 // After a hook that failed, what it belongs to is not handed out as if it had
 // started.
-func TestAScopeWithAFailedHookFailsForGood(t *testing.T) {
+func TestScope_FailsForGoodAfterAFailedHook(t *testing.T) {
 	for name, start := range map[string]func() error{
 		"fails":  func() error { return errStart },
 		"panics": func() error { panic(errStart) },
@@ -144,7 +144,7 @@ func TestAScopeWithAFailedHookFailsForGood(t *testing.T) {
 }
 
 // Who resolves what another goroutine is still starting waits for it.
-func TestScopeIsSafeForManyGoroutines(t *testing.T) {
+func TestScope_IsSafeForConcurrentUse(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var j journal
 		ready := false
@@ -170,7 +170,7 @@ func TestScopeIsSafeForManyGoroutines(t *testing.T) {
 }
 
 // A goroutine that a body leaves behind can't build what nobody would stop.
-func TestWhatIsLeftBehindResolvesNothingMore(t *testing.T) {
+func TestScope_ResolvesNothingAfterTheRun(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var j journal
 		lock := newLock(t, newSpyStore(&j), fxlock.PerRun(
@@ -195,7 +195,7 @@ func TestWhatIsLeftBehindResolvesNothingMore(t *testing.T) {
 }
 
 // A hook that resolves by hand would wait for itself; it is told so in the end.
-func TestAHookThatResolvesByHandIsRefused(t *testing.T) {
+func TestScope_RefusesAHookThatResolves(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		lock := newLock(t, fxlock.NewMemoryStore(), fxlock.PerRun(
 			func(lc fx.Lifecycle, s *fxlock.Scope) *Writer {
@@ -215,7 +215,7 @@ func TestAHookThatResolvesByHandIsRefused(t *testing.T) {
 }
 
 // What ends the goroutine of a body in a function called by hand is torn down too.
-func TestAPanicOrExitByHandIsTornDown(t *testing.T) {
+func TestScope_TearsDownAfterAPanicOrExit(t *testing.T) {
 	for name, f := range map[string]func(){"panic": func() { panic(errBody) }, "exit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
 			var j journal
@@ -236,7 +236,7 @@ func TestAPanicOrExitByHandIsTornDown(t *testing.T) {
 
 // A caller that gives up while the scope is built has its body not run, whether
 // there are hooks to start or not.
-func TestTheBodyNeverRunsOnceItsCallerHasGivenUp(t *testing.T) {
+func TestRun_BodyNeverBeginsAfterItsCallerGaveUp(t *testing.T) {
 	var j journal
 	ctx, cancel := context.WithCancelCause(t.Context())
 	lock := newLock(t, newSpyStore(&j), fxlock.PerRun(func() *DB { cancel(errWhy); return newDB() }))
@@ -247,7 +247,7 @@ func TestTheBodyNeverRunsOnceItsCallerHasGivenUp(t *testing.T) {
 }
 
 // The context of a hook that stops ends with the teardown timeout.
-func TestTeardownIsBounded(t *testing.T) {
+func TestTeardown_IsBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var j journal
 		lock := newLock(t, newSpyStore(&j), fxlock.WithTeardownTimeout(2*time.Minute))
@@ -270,7 +270,7 @@ func TestTeardownIsBounded(t *testing.T) {
 
 // The context of a hook that stops also ends with the loss of the lease under it. Where
 // the lease was lost before, hooks have their time to clean up.
-func TestTeardown_HearsOfALoss(t *testing.T) {
+func TestTeardown_IsCancelledByALoss(t *testing.T) {
 	for name, loses := range map[string]string{"before": "body", "in the middle": "hook"} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 // server stands for what calls a lock: a handler, a scheduler.
 type server struct{}
 
-func TestWhatWasBuiltWithTheLockStopsBeforeIt(t *testing.T) {
+func TestStop_EndsWhatUsesTheLockFirst(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var j journal
 		store := newSpyStore(&j)
@@ -69,7 +69,7 @@ func bodyUntilStop(t *testing.T, j *journal) func(context.Context, lockfx.Holder
 }
 
 // An application's own stop ends a run that nobody else does.
-func TestStopCancelsRenewsWaitsAndReleases(t *testing.T) {
+func TestStop_CancelsRenewsWaitsAndReleases(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var j journal
 		var lock *fxlock.Lock
@@ -87,7 +87,7 @@ func TestStopCancelsRenewsWaitsAndReleases(t *testing.T) {
 
 // A run that was under way when an application stopped in vain does not disturb
 // the next start: the store keeps the two apart.
-func TestARunThatOutlivesTheStopExcludesTheNextStart(t *testing.T) {
+func TestStop_RunThatOutlivesItExcludesTheNextStart(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var j journal
 		store := newSpyStore(&j)
@@ -125,7 +125,7 @@ func TestARunThatOutlivesTheStopExcludesTheNextStart(t *testing.T) {
 
 // What was acquired by hand before the start is still held after it, and given back by
 // the stop: nothing of a lock is made anew unless it was disposed of.
-func TestAHoldFromBeforeTheStartIsReleasedByTheStop(t *testing.T) {
+func TestStop_ReleasesAHoldFromBeforeTheStart(t *testing.T) {
 	var j journal
 	store := newSpyStore(&j)
 	var lock *fxlock.Lock
@@ -143,7 +143,7 @@ func TestAHoldFromBeforeTheStartIsReleasedByTheStop(t *testing.T) {
 
 // The lease of a body that outlives the stop is left to expire, whether fx skipped
 // the hook of its lock or not.
-func TestALeaseIsNotRenewedForABodyThatOutlivesTheStop(t *testing.T) {
+func TestStop_EndsTheRenewalForABodyThatOutlivesIt(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		deaf := make(chan struct{})
 		body := func() error { <-deaf; return nil }
@@ -183,7 +183,7 @@ func (h *hookErrors) LogEvent(e fxevent.Event) {
 
 // A lock that was made by hand and bound is disposed of with the application, even
 // if nobody takes it, and is whole again after the next start.
-func TestBindDisposesOfALock(t *testing.T) {
+func TestBind_DisposesOfItsLock(t *testing.T) {
 	var j journal
 	lock := newLock(t, newSpyStore(&j))
 	app := fx.New(fx.NopLogger, fxlock.Bind("bound", lock))

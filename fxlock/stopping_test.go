@@ -46,7 +46,7 @@ func many(n int, store lockfx.Store, option func(i int) fxlock.Option) fx.Option
 
 // The first hook tells all, so that the stop takes as long as the slowest, and not as long
 // as all together.
-func TestStop_TellsEveryLockAtOnce(t *testing.T) {
+func TestStop_NotifiesEveryLockAtOnce(t *testing.T) {
 	for name, hangs := range map[string]bool{"a store that answers": false, "a store that hangs at the release": true} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {

@@ -34,7 +34,7 @@ func (s *closingStore) Close(context.Context) error {
 
 var _ lockfx.Closer = (*closingStore)(nil)
 
-func TestEveryWayToSayWhereTheStoreComesFrom(t *testing.T) {
+func TestStore_EveryWayToChooseIt(t *testing.T) {
 	type in struct {
 		fx.In
 		Addr string `name:"addr"`
@@ -101,7 +101,7 @@ func wantAddr(addr string) error {
 
 // A store that can't be had is an error of fx.New: the lock never falls back to one
 // that excludes nobody.
-func TestAStoreThatCanNotBeHadFailsTheApplication(t *testing.T) {
+func TestStore_MissingStoreFailsTheApplication(t *testing.T) {
 	var lock *fxlock.Lock
 	for name, tt := range map[string]struct {
 		opt  fxlock.Option
@@ -125,7 +125,7 @@ func TestAStoreThatCanNotBeHadFailsTheApplication(t *testing.T) {
 
 // A store that belongs to the lock is closed with it, behind the release, and used
 // again after a new start. One that was given is not closed.
-func TestTheLocksOwnStoreIsClosedAfterTheRelease(t *testing.T) {
+func TestStoreFrom_ClosesAfterTheRelease(t *testing.T) {
 	for name, tt := range map[string]struct {
 		way   func(s *closingStore) fx.Option
 		close bool
@@ -159,7 +159,7 @@ func TestTheLocksOwnStoreIsClosedAfterTheRelease(t *testing.T) {
 	}
 }
 
-func TestTheLocksOwnStoreIsClosedThoughTheReleaseFailed(t *testing.T) {
+func TestStoreFrom_ClosesThoughTheReleaseFailed(t *testing.T) {
 	var j journal
 	s := newClosingStore(t, &j)
 	s.closing = errStop
@@ -180,7 +180,7 @@ func TestTheLocksOwnStoreIsClosedThoughTheReleaseFailed(t *testing.T) {
 }
 
 // A body that outlives the stop still needs the store.
-func TestTheLocksOwnStoreStaysOpenUnderARunningBody(t *testing.T) {
+func TestStoreFrom_StaysOpenUnderARunningBody(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var j journal
 		var lock *fxlock.Lock

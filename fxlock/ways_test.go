@@ -30,7 +30,7 @@ func newDB() *DB { return &DB{"app"} }
 
 func newWriter(db *DB, token lockfx.Token) *Writer { return &Writer{db, token} }
 
-func TestEveryWayInRunsUnderAFenceAndReleases(t *testing.T) {
+func TestRun_EveryWayInHasATokenAndReleases(t *testing.T) {
 	for name, run := range map[string]func(ctx context.Context, lock *fxlock.Lock, nightly Nightly, seen *lockfx.Token) error{
 		"Do": func(ctx context.Context, lock *fxlock.Lock, _ Nightly, seen *lockfx.Token) error {
 			return lock.Do(ctx, func(_ context.Context, h lockfx.Holder) error { *seen = h.Token(); return nil })
@@ -89,7 +89,7 @@ func TestEveryWayInRunsUnderAFenceAndReleases(t *testing.T) {
 
 type seenKey struct{}
 
-func TestABodysFuncTypeTakesInputsAndReturnsValues(t *testing.T) {
+func TestBody_TakesInputsAndReturnsValues(t *testing.T) {
 	var count Count
 	lockIn(t, fxlock.NewMemoryStore(), options(
 		fxlock.PerRun(newWriter),
@@ -109,7 +109,7 @@ func TestABodysFuncTypeTakesInputsAndReturnsValues(t *testing.T) {
 	}
 }
 
-func TestValuesAreZeroWhenTheBodyDidNotRun(t *testing.T) {
+func TestRunValue_IsZeroWhenTheBodyDidNotRun(t *testing.T) {
 	store := fxlock.NewMemoryStore()
 	var count Count
 	lock := lockIn(t, store, options(fxlock.Body[Count](func(string, int) (int, error) { return 7, nil })), fx.Populate(&count))
@@ -126,7 +126,7 @@ func TestValuesAreZeroWhenTheBodyDidNotRun(t *testing.T) {
 }
 
 // What the body returned beside its error, or beside a failed release, is its value.
-func TestValuesAreTheBodysWhateverTheError(t *testing.T) {
+func TestRunValue_IsTheBodysWhateverTheError(t *testing.T) {
 	store := newSpyStore(new(journal))
 	lock := newLock(t, store)
 	v, err := fxlock.RunValue[int](t.Context(), lock, func() (int, error) { return 7, errBody })
@@ -150,7 +150,7 @@ func inTheWay(t *testing.T, store lockfx.Store) {
 }
 
 // A body that can't be called is refused before the lock is taken.
-func TestAFaultyBodyIsRefusedBeforeTheLockIsTaken(t *testing.T) {
+func TestRun_RejectsAFaultyBodyBeforeAcquiring(t *testing.T) {
 	var j journal
 	lock := newLock(t, newSpyStore(&j))
 	ctx := t.Context()
@@ -194,7 +194,7 @@ func TestAFaultyBodyIsRefusedBeforeTheLockIsTaken(t *testing.T) {
 func valueErr[T any](_ T, err error) error { return err }
 
 // The lock is not reentrant: who asks while it is in use is told so at once.
-func TestABusyLockRefusesAtOnce(t *testing.T) {
+func TestRun_BusyLockRefusesAtOnce(t *testing.T) {
 	var nightly Nightly
 	store := fxlock.NewMemoryStore()
 	lock := lockIn(t, store, options(fxlock.Body[Nightly](func() error { return nil })), fx.Populate(&nightly))

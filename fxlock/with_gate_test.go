@@ -44,7 +44,7 @@ func (g *turnstile) String() string { return "turnstile" }
 
 func (g *turnstile) Check() error { return g.fault }
 
-func TestAGateStandsInFrontOfTheStore(t *testing.T) {
+func TestWithGate_StandsInFrontOfTheStore(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var j journal
 		store := newSpyStore(&j)
@@ -69,7 +69,7 @@ func TestAGateStandsInFrontOfTheStore(t *testing.T) {
 	})
 }
 
-func TestAGateIsLeftHoweverTheRunEnds(t *testing.T) {
+func TestWithGate_IsLeftHoweverTheRunEnds(t *testing.T) {
 	var j journal
 	gate := &turnstile{journal: &j, leave: errLeaving}
 	lock := newLock(t, newSpyStore(&j), fxlock.WithGate(gate))
@@ -94,7 +94,7 @@ func TestAGateIsLeftHoweverTheRunEnds(t *testing.T) {
 	j.expect(t, "enter nightly, limit 0s, label true", "leave")
 }
 
-func TestAGateThatIsShut(t *testing.T) {
+func TestWithGate_RefusalEndsTheRun(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var j journal
 		store := newTallyStore()
@@ -122,7 +122,7 @@ func TestAGateThatIsShut(t *testing.T) {
 
 // The context that a gate is given bounds the waiting, and the body does not end with
 // it.
-func TestAGateAndTheWaitLimit(t *testing.T) {
+func TestWithGate_ItsContextDoesNotBoundTheBody(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		lock := newLock(t, newTallyStore(), fxlock.WithGate(&turnstile{journal: new(journal)}))
 		noError(t, lock.Do(t.Context(), func(ctx context.Context, _ lockfx.Holder) error {
@@ -132,7 +132,7 @@ func TestAGateAndTheWaitLimit(t *testing.T) {
 	})
 }
 
-func TestFaultsOfAGate(t *testing.T) {
+func TestWithGate_RejectsMistakes(t *testing.T) {
 	var none *turnstile
 	err := fx.New(fx.NopLogger, fxlock.Module(key, fxlock.WithStore(newTallyStore()),
 		fxlock.WithGate(nil), fxlock.WithGate(none), fxlock.WithGate(&turnstile{fault: errWhy}))).Err()
