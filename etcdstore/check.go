@@ -47,18 +47,23 @@ func check(ctx context.Context, op, key string, ttlFault error) error {
 	return nil
 }
 
-// fault says that a call did not succeed: because its ctx is over, or else because
-// of etcd.
+// fault says that a call did not succeed: because its ctx is over, whatever else went
+// wrong, or else because of etcd.
 func fault(ctx context.Context, op, key string, err error) error {
+	own := errors.Is(ctx.Err(), context.Canceled)
 	switch {
-	case ctx.Err() != nil:
+	case errors.Is(err, context.DeadlineExceeded):
+		err = errNoAnswer
+	case errors.Is(err, context.Canceled) && !own:
+		err = errClientClosed
+	}
+	switch {
+	case own:
 		return ended(ctx, op, key)
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w (%v)", ended(ctx, op, key), err) //nolint:errorlint // the end of ctx is the reason
 	case errors.Is(err, lockfx.ErrBadGrant):
 		return fmt.Errorf("%s %q: %w", op, key, err)
-	case errors.Is(err, context.DeadlineExceeded): // of the store, not of the caller
-		err = errNoAnswer
-	case errors.Is(err, context.Canceled): // by the store, not by the caller
-		err = errClientClosed
 	}
 	return fmt.Errorf("%s %q: %w: %w", op, key, lockfx.ErrStore, err)
 }

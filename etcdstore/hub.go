@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -11,18 +12,13 @@ import (
 // hub has the watches of a store. While there is one, it runs a stream.
 type hub struct {
 	open  func(ctx context.Context) clientv3.WatchChan
+	ask   func(ctx context.Context) error // for an answer on what open opened
+	stale func(error) error               // of a stream: an error that passes if the next one may do better
 	tasks *tasks
+	name  string // no other store over the client has it
 
 	mu      sync.Mutex // guards what follows, and the streams that ever ran
 	current *stream
-}
-
-// stream is a watch of etcd on all keys of the store.
-type stream struct {
-	cancel  context.CancelFunc
-	settled chan struct{} // closed when etcd has confirmed it, or err is set
-	err     error         // guarded by hub.mu until settled is closed
-	watches map[string]map[*watch]struct{}
 }
 
 // watch is one caller's interest in a key.
@@ -32,10 +28,28 @@ type watch struct {
 	freed  chan struct{}
 }
 
-var (
-	errClosed = errors.New("the store was closed")
-	errLost   = errors.New("the watch was lost")
-)
+// settled adds a watch, and returns it once etcd has confirmed its stream. A stream that
+// is not confirmed before ctx's deadline is left: the next one may go elsewhere.
+func (h *hub) settled(ctx context.Context, name string) (*watch, error) {
+	w, begin := h.watch(name), time.Now()
+	var err error
+	select {
+	case <-w.stream.settled:
+		err = w.stream.err
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err == nil {
+		return w, nil
+	}
+	h.unwatch(w)
+	if errors.Is(err, context.DeadlineExceeded) && time.Since(begin) >= shortestAttempt {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.drop(w.stream, errSilent)
+	}
+	return nil, err
+}
 
 // watch adds a watch, and starts a stream with the first.
 func (h *hub) watch(name string) *watch {
@@ -78,39 +92,6 @@ func (h *hub) close() {
 	}
 }
 
-// start starts a stream. h.mu is held.
-func (h *hub) start() *stream {
-	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(context.Background()))
-	st := &stream{cancel: cancel, settled: make(chan struct{}), watches: map[string]map[*watch]struct{}{}}
-	h.tasks.run(func() {
-		err := h.follow(ctx, st)
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.drop(st, err)
-	})
-	return st
-}
-
-// follow wakes those who watch until the stream ends. The client makes a broken
-// connection anew and goes on from the last event, so the end of the stream means
-// that etcd has no leader, or has forgotten what happened meanwhile.
-func (h *hub) follow(ctx context.Context, st *stream) error {
-	for answer := range h.open(ctx) {
-		if err := answer.Err(); err != nil {
-			return err
-		}
-		h.mu.Lock()
-		if answer.Created && !st.isSettled() {
-			close(st.settled)
-		}
-		for _, event := range answer.Events {
-			st.wake(string(event.Kv.Key))
-		}
-		h.mu.Unlock()
-	}
-	return errLost
-}
-
 // drop ends a stream: whoever still waits for it to settle gets err, and the channels
 // of the others are closed. h.mu is held.
 func (h *hub) drop(st *stream, err error) {
@@ -128,24 +109,4 @@ func (h *hub) drop(st *stream, err error) {
 		}
 	}
 	clear(st.watches)
-}
-
-func (st *stream) isSettled() bool {
-	select {
-	case <-st.settled:
-		return true
-	default:
-		return false
-	}
-}
-
-// wake signals all who watch the name. A channel that is full already says the same.
-// hub.mu is held.
-func (st *stream) wake(name string) {
-	for w := range st.watches[name] {
-		select {
-		case w.freed <- struct{}{}:
-		default:
-		}
-	}
 }

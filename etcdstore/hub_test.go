@@ -3,6 +3,7 @@ package etcdstore
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,11 +20,13 @@ type scripted struct {
 	hub
 	work   tasks
 	opened chan chan clientv3.WatchResponse
+	asked  atomic.Int32
 }
 
 func newScripted() *scripted {
 	s := &scripted{opened: make(chan chan clientv3.WatchResponse, 10)}
-	s.tasks = &s.work
+	s.tasks, s.stale = &s.work, asItIs
+	s.ask = func(context.Context) error { s.asked.Add(1); return nil }
 	s.open = func(ctx context.Context) clientv3.WatchChan {
 		feed := make(chan clientv3.WatchResponse, 10)
 		s.opened <- feed

@@ -23,6 +23,7 @@ const (
 // longer than all the rest.
 type keeper struct {
 	open  func(ctx context.Context) (pb.Lease_LeaseKeepAliveClient, error)
+	stale func(error) error // of a stream: an error that passes if the next one may do better
 	tasks *tasks
 
 	mu      sync.Mutex // guards what follows
@@ -53,13 +54,14 @@ var errOrder = errors.New("an answer to another request")
 // keep returns the ttl of a lease, in seconds, after it was kept alive; 0 if there is
 // no such lease.
 func (k *keeper) keep(ctx context.Context, id clientv3.LeaseID) (int64, error) {
-	l := k.line()
+	l, begin := k.line(), time.Now()
 	r := request{int64(id), make(chan reply, 1)}
 	select {
 	case l.requests <- r:
 	case <-l.ended:
 		return 0, l.err
-	case <-ctx.Done(): // it is being opened; the next request will find it open
+	case <-ctx.Done():
+		k.doubt(ctx, l, begin)
 		return 0, ctx.Err()
 	}
 	select {
@@ -73,10 +75,17 @@ func (k *keeper) keep(ctx context.Context, id clientv3.LeaseID) (int64, error) {
 			return 0, l.err
 		}
 	case <-ctx.Done():
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			k.drop(l) // the member may be stuck: the next line leads to another
-		}
+		k.doubt(ctx, l, begin)
 		return 0, ctx.Err()
+	}
+}
+
+// doubt drops a line that did not answer for as long as ctx lasted: the member may be
+// stuck, or the connection dead, and the next line leads to another. A ctx that was about
+// to end anyway says nothing of the line.
+func (k *keeper) doubt(ctx context.Context, l *line, begin time.Time) {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) && time.Since(begin) >= shortestAttempt {
+		k.drop(l)
 	}
 }
 
@@ -139,7 +148,7 @@ func (k *keeper) serve(ctx context.Context, l *line) error {
 			if err == nil && r.id != answer.ID {
 				err = errOrder
 			}
-			r.answer <- reply{answer.GetTTL(), err} // etcd ends the stream if it can't do one request
+			r.answer <- reply{answer.GetTTL(), k.stale(err)} // etcd ends the stream if it can't do one request
 		default:
 		}
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -50,7 +51,7 @@ func alive(id int64) (*pb.LeaseKeepAliveResponse, error) {
 func keeping(t *testing.T, answers ...func(int64) (*pb.LeaseKeepAliveResponse, error)) (k *keeper, opened *int) {
 	opened = new(int)
 	work := &tasks{}
-	k = &keeper{tasks: work, open: func(ctx context.Context) (pb.Lease_LeaseKeepAliveClient, error) {
+	k = &keeper{tasks: work, stale: asItIs, open: func(ctx context.Context) (pb.Lease_LeaseKeepAliveClient, error) {
 		n := min(*opened, len(answers)-1)
 		*opened++
 		return &leader{ctx: ctx, asked: make(chan int64, 1000), answer: answers[n]}, nil
@@ -63,6 +64,8 @@ func keeping(t *testing.T, answers ...func(int64) (*pb.LeaseKeepAliveResponse, e
 	})
 	return k, opened
 }
+
+func asItIs(err error) error { return err }
 
 func TestOneStreamKeepsAllAlive(t *testing.T) {
 	k, opened := keeping(t, alive)
@@ -159,7 +162,7 @@ func TestAStreamThatCantBeOpenedIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := errors.New("authentication failed")
 		var work tasks
-		k := &keeper{tasks: &work, open: func(context.Context) (pb.Lease_LeaseKeepAliveClient, error) { return nil, refused }}
+		k := &keeper{tasks: &work, stale: asItIs, open: func(context.Context) (pb.Lease_LeaseKeepAliveClient, error) { return nil, refused }}
 		if _, err := k.keep(t.Context(), 1); !errors.Is(err, refused) {
 			t.Errorf("%v, want %v", err, refused)
 		}
@@ -189,4 +192,54 @@ func TestAnIdleStreamEnds(t *testing.T) {
 			t.Error("the stream is open though nobody uses it")
 		}
 	})
+}
+
+// To open a stream may take a password, which takes the connection that is dead.
+func TestAStreamThatIsNotOpenedInTimeIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k, opened := keeping(t, alive)
+		open := k.open
+		k.open = func(ctx context.Context) (pb.Lease_LeaseKeepAliveClient, error) {
+			if *opened == 0 {
+				*opened++
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return open(ctx)
+		}
+		for within, want := range map[time.Duration]int{time.Millisecond: 1, time.Second: 2} { // a ctx that is about to end says nothing of the stream
+			*opened = 0
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			if _, err := k.keep(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%v, want the end of the context", err)
+			}
+			cancel()
+			patient, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			_, err := k.keep(patient, 7)
+			cancel()
+			if *opened != want || (err == nil) != (want == 2) {
+				t.Errorf("after %v: %d streams, %v; want %d", within, *opened, err, want)
+			}
+			k.close()
+		}
+	})
+}
+
+func TestARequestOnAStreamWithAnOldTokenIsTriedOnAnother(t *testing.T) {
+	old := func(int64) (*pb.LeaseKeepAliveResponse, error) { return nil, rpctypes.ErrGRPCInvalidAuthToken }
+	for name, tt := range map[string]struct {
+		client *clientv3.Client
+		passes bool
+	}{
+		"with a password":                  {&clientv3.Client{Username: "app", Password: "secret"}, true},
+		"with a token of the application":  {&clientv3.Client{Token: "t"}, false},
+		"with neither, nor a way to a new": {&clientv3.Client{}, false},
+	} {
+		k, opened := keeping(t, old, alive)
+		k.stale = (&Store{client: tt.client}).stale
+		ttl, _, err := persist(t.Context(), func(ctx context.Context) (int64, error) { return k.keep(ctx, 7) })
+		if tt.passes && (ttl != 7 || err != nil || *opened != 2) || !tt.passes && (!errors.Is(err, rpctypes.ErrInvalidAuthToken) || *opened != 1) {
+			t.Errorf("%s: %d, %v over %d streams; want another one: %v", name, ttl, err, *opened, tt.passes)
+		}
+	}
 }

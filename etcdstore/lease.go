@@ -97,14 +97,16 @@ type kept struct {
 	seconds int64     // the ttl that the lease was granted with
 	asked   time.Time // the lease lasts for its ttl from then on, at least
 	err     error     // rpctypes.ErrLeaseNotFound if the lease has ended
+	doubt   bool      // a request was not answered, and may still arrive
 }
 
 func (s *Store) keepAlive(ctx context.Context, id clientv3.LeaseID) kept {
-	k, _, err := persist(ctx, func(ctx context.Context) (kept, error) {
+	k, doubt, err := persist(ctx, func(ctx context.Context) (kept, error) {
 		asked := time.Now()
 		seconds, err := s.keeper.keep(ctx, id)
 		return kept{seconds: seconds, asked: asked}, err
 	})
+	k.doubt = doubt || err != nil
 	if err == nil && k.seconds <= 0 {
 		err = rpctypes.ErrLeaseNotFound
 	}

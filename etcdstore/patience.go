@@ -3,7 +3,6 @@ package etcdstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -15,17 +14,28 @@ const (
 	// patience bounds a call whose ctx has no earlier end. An election takes one to
 	// two seconds with etcd's default settings.
 	patience = 5 * time.Second
-	// attemptWithin bounds one request: the next attempt asks another member.
-	attemptWithin = 2 * time.Second
+	// attemptWithin bounds one request, and so does a third of the time that is left to the
+	// call, down to shortestAttempt: the next attempt may go over another connection.
+	attemptWithin   = 2 * time.Second
+	shortestAttempt = 100 * time.Millisecond
 	// firstPause and longestPause are between the attempts of a call.
 	firstPause   = 10 * time.Millisecond
 	longestPause = 320 * time.Millisecond
 )
 
 var (
-	errNoAnswer     = fmt.Errorf("no answer within %v", patience)
+	errNoAnswer     = errors.New("no answer: a connection may be dead, and the client has no other one unless it is given several endpoints, or DialKeepAliveTime to notice it")
 	errClientClosed = errors.New("the client was closed")
 )
+
+// untilDeadline bounds a renewal. Its ctx ends with the lease, and then it does: not before.
+func untilDeadline(ctx context.Context) time.Duration {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return patience
+	}
+	return time.Until(end) + patience
+}
 
 // bounded returns the context of a call's requests. A member without a leader refuses
 // them, instead of keeping them until it has one.
@@ -44,7 +54,7 @@ func (s *Store) bounded(ctx context.Context, within time.Duration) (context.Cont
 // was not answered, so it may have been carried out, or may still be.
 func persist[T any](ctx context.Context, send func(context.Context) (T, error)) (answer T, doubt bool, err error) {
 	for wait := firstPause; ; wait = min(2*wait, longestPause) {
-		attempt, cancel := context.WithTimeout(ctx, attemptWithin)
+		attempt, cancel := context.WithTimeout(ctx, share(ctx))
 		answer, err = send(attempt)
 		err = clientv3.ContextError(attempt, err)
 		cancel()
@@ -53,6 +63,15 @@ func persist[T any](ctx context.Context, send func(context.Context) (T, error)) 
 		}
 		doubt = true
 	}
+}
+
+// share returns how long the next attempt of a call may take.
+func share(ctx context.Context) time.Duration {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return attemptWithin
+	}
+	return min(attemptWithin, max(shortestAttempt, time.Until(end)/3))
 }
 
 // passing are the answers of etcd that time heals.
@@ -65,9 +84,12 @@ var passing = []error{
 
 // passes reports whether a request that met err is worth another attempt. An error
 // that is none of etcd's own comes from the connection, or says that a member which
-// was asked as the leader is the leader no longer.
+// was asked as the leader is the leader no longer, or that a token is not good any more.
 func passes(err error) bool {
 	var answer rpctypes.EtcdError
+	if errors.Is(err, errClosed) {
+		return false
+	}
 	return !errors.As(err, &answer) || slices.ContainsFunc(passing, func(p error) bool { return errors.Is(err, p) })
 }
 

@@ -127,3 +127,40 @@ func TestACallEndsWithItsClient(t *testing.T) {
 		}
 	})
 }
+
+// Whoever is given little time still makes several attempts in it.
+func TestAnAttemptTakesAPartOfTheTimeThatIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for within, want := range map[time.Duration]int{1300 * time.Millisecond: 5, 20 * time.Second: 10} {
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			attempts := 0
+			_, _, err := persist(ctx, func(ctx context.Context) (int, error) { attempts++; <-ctx.Done(); return 0, ctx.Err() })
+			cancel()
+			if err == nil || attempts < want {
+				t.Errorf("%v within %v: %d attempts, want %d", err, within, attempts, want)
+			}
+		}
+	})
+}
+
+// A lease may outlast the patience of other calls.
+func TestARenewalIsTriedUntilItsContextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		if got := untilDeadline(t.Context()); got != patience {
+			t.Errorf("without a deadline: %v, want %v", got, patience)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		call, end := anyStore(t).bounded(ctx, untilDeadline(ctx))
+		defer end()
+		begin := time.Now()
+		_, _, err := persist(call, func(context.Context) (int, error) { return 0, rpctypes.ErrGRPCNoLeader })
+		if took := time.Since(begin); took != time.Minute {
+			t.Errorf("after %v, want the minute that was left", took)
+		}
+		err = fault(ctx, "renew", "key", err)
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, lockfx.ErrStore) || !strings.Contains(err.Error(), "no leader") {
+			t.Errorf("%v; want the end of the context, and what etcd said", err)
+		}
+	})
+}

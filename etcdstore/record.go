@@ -68,31 +68,44 @@ func (s *Store) get(ctx context.Context, name string) (*mvccpb.KeyValue, error) 
 	return answer.Kvs[0], nil
 }
 
-// move puts the record of a hold under a new lease. If that is in doubt, the new
-// lease stays: the record may be under it.
-func (s *Store) move(ctx context.Context, h hold, from lease, seconds int64) (bool, error) {
+// move puts the record of a hold under a new lease. If that is in doubt, the new lease
+// stays: the record may be under it.
+//
+// The record must be under the lease that was seen, so that a request that arrives late
+// does not undo what a later renewal did.
+func (s *Store) move(ctx context.Context, h hold, from clientv3.LeaseID, seconds int64) (bool, error) {
 	to, err := s.grant(ctx, seconds)
 	if err != nil {
 		return false, err
 	}
-	answer, doubt, err := persist(ctx, func(ctx context.Context) (*clientv3.TxnResponse, error) {
-		return s.client.Txn(ctx).
-			If(clientv3.Compare(clientv3.CreateRevision(h.name), "=", int64(h.token))).
-			Then(clientv3.OpPut(h.name, "", clientv3.WithIgnoreValue(), clientv3.WithLease(to.id))).
-			Commit()
-	})
-	if err != nil {
-		return false, err
+	for {
+		answer, doubt, err := persist(ctx, func(ctx context.Context) (*clientv3.TxnResponse, error) {
+			return s.client.Txn(ctx).
+				If(clientv3.Compare(clientv3.CreateRevision(h.name), "=", int64(h.token)), clientv3.Compare(clientv3.LeaseValue(h.name), "=", from)).
+				Then(clientv3.OpPut(h.name, "", clientv3.WithIgnoreValue(), clientv3.WithLease(to.id))).
+				Else(clientv3.OpGet(h.name)).
+				Commit()
+		})
+		if err != nil {
+			return false, err
+		}
+		to.spoilt = to.spoilt || doubt
+		if !answer.Succeeded {
+			found := answer.Responses[0].GetResponseRange().GetKvs()
+			if len(found) == 0 || lockfx.Token(found[0].CreateRevision) != h.token {
+				s.holds.take(h)
+				s.discard(ctx, to.id)
+				return false, nil
+			}
+			if now := clientv3.LeaseID(found[0].Lease); now != to.id { // else it was an earlier attempt
+				from = now
+				continue
+			}
+		}
+		s.holds.put(h, to)
+		s.discard(ctx, from)
+		return true, nil
 	}
-	if !answer.Succeeded {
-		s.holds.take(h)
-		s.discard(ctx, to.id)
-		return false, nil
-	}
-	to.spoilt = doubt
-	s.holds.put(h, to)
-	s.discard(ctx, from.id)
-	return true, nil
 }
 
 // free deletes the record of name if it is so, and returns the lease that it was

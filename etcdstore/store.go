@@ -2,6 +2,7 @@ package etcdstore
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -53,10 +54,10 @@ func New(client *clientv3.Client, opts ...Option) (*Store, error) {
 	}
 	s := &Store{client: client, leases: pb.NewLeaseClient(client.ActiveConnection()), prefix: settings.prefix}
 	s.pool.ahead = settings.pool
-	s.keeper.tasks, s.keeper.open = &s.tasks, func(ctx context.Context) (pb.Lease_LeaseKeepAliveClient, error) {
-		return s.leases.LeaseKeepAlive(ctx)
-	}
-	s.hub.tasks, s.hub.open = &s.tasks, s.watchEnds
+	s.keeper.tasks, s.keeper.stale = &s.tasks, s.stale
+	s.keeper.open = func(ctx context.Context) (pb.Lease_LeaseKeepAliveClient, error) { return s.leases.LeaseKeepAlive(ctx) }
+	s.hub.tasks, s.hub.stale, s.hub.open, s.hub.ask = &s.tasks, s.stale, s.watchEnds, s.askProgress
+	s.hub.name = rand.Text()
 	return s, nil
 }
 
@@ -106,7 +107,7 @@ func (s *Store) claim(ctx context.Context, name string, l lease, alive <-chan ke
 	token, other, err := s.put(ctx, name, &l)
 	if alive != nil {
 		k := <-alive
-		l.since, l.spoilt = k.asked, l.spoilt || k.err != nil
+		l.since, l.spoilt = k.asked, l.spoilt || k.doubt
 		if err == nil && other == nil { // a refusal stands without it
 			err = k.err
 		}
@@ -137,7 +138,7 @@ func (s *Store) Renew(ctx context.Context, key string, token lockfx.Token, ttl t
 	if !token.Valid() {
 		return false, nil
 	}
-	call, cancel := s.bounded(ctx, patience)
+	call, cancel := s.bounded(ctx, untilDeadline(ctx))
 	defer cancel()
 	ok, err := s.renew(call, hold{nameOf(s.prefix, key), token}, secondsOf(ttl))
 	if err != nil {
@@ -149,17 +150,23 @@ func (s *Store) Renew(ctx context.Context, key string, token lockfx.Token, ttl t
 func (s *Store) renew(ctx context.Context, h hold, seconds int64) (bool, error) {
 	known, ok := s.holds.get(h)
 	var alive <-chan kept
+	stream, cancel := context.WithTimeout(ctx, share(ctx))
+	defer cancel()
 	if ok {
-		alive = s.keepAliveMeanwhile(ctx, known.id)
+		alive = s.keepAliveMeanwhile(stream, known.id)
 	}
 	id, err := s.leaseOf(ctx, h)
 	var k kept
 	if ok {
 		k = <-alive
+		if k.doubt && !known.spoilt { // a request may be on its way still, whatever comes
+			known.spoilt = true
+			s.holds.put(h, known)
+		}
 	}
 	if err == nil && id != 0 && id != known.id { // it was taken or moved through another handle
 		known = lease{id: id, spoilt: true} // what that one knows of it is unknown
-		k = s.keepAlive(ctx, id)
+		k = s.keepAlive(stream, id)
 	}
 	switch {
 	case err != nil:
@@ -167,10 +174,12 @@ func (s *Store) renew(ctx context.Context, h hold, seconds int64) (bool, error) 
 	case id == 0 || errors.Is(k.err, rpctypes.ErrLeaseNotFound):
 		s.holds.take(h)
 		return false, nil
-	case k.err != nil:
+	case k.err != nil && !passes(k.err):
 		return false, k.err
+	case k.err != nil: // the stream is dead, say, and needs a password each time; a move needs none
+		return s.move(ctx, h, known.id, seconds)
 	case k.seconds != seconds && k.seconds != max(seconds, s.minimum.Load()):
-		return s.move(ctx, h, known, seconds)
+		return s.move(ctx, h, known.id, seconds)
 	}
 	known.seconds, known.since = k.seconds, k.asked
 	s.holds.put(h, known)

@@ -104,7 +104,7 @@ func (e *engine) close() {
 // harness gives the kit all that can be done to etcd. A cluster that has lost its
 // data is another cluster, whose revisions start again: there is no LoseData.
 func (e *engine) harness() (*storetest.Harness, error) {
-	store, err := e.open()
+	store, w, err := e.openWired()
 	if err != nil {
 		e.close()
 		return nil, err
@@ -117,6 +117,10 @@ func (e *engine) harness() (*storetest.Harness, error) {
 		Second:      e.handle,
 		Partition:   func() (func(), error) { return e.inflict(proxy.BlackHole) },
 		LoseReplies: func() (func(), error) { return e.inflict(proxy.LoseReplies) },
+		Hold: func() (func(), error) {
+			_, deliver := w.hold("")
+			return deliver, nil
+		},
 		// The store sends no instant to etcd and compares none with it: a ttl is all
 		// that it ever says. So a clock that is off is like any.
 		SkewClientClock: func(time.Duration) (lockfx.Store, error) { return e.open() },
@@ -129,9 +133,9 @@ func (e *engine) harness() (*storetest.Harness, error) {
 }
 
 // start starts a cluster for one test.
-func start(t testing.TB, members int, heartbeat time.Duration) *etcdserver.Cluster {
+func start(t testing.TB, members int, heartbeat time.Duration, settings ...etcdserver.Setting) *etcdserver.Cluster {
 	t.Helper()
-	c, err := etcdserver.Start(t.Context(), members, heartbeat)
+	c, err := etcdserver.Start(t.Context(), members, heartbeat, settings...)
 	if err != nil {
 		t.Fatal(err)
 	}

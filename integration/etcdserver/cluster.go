@@ -23,13 +23,22 @@ type Cluster struct {
 	remove  []func()
 }
 
+// A Setting changes how members run.
+type Setting func(*order)
+
+// AuthToken makes members issue tokens as etcd's flag --auth-token says, which last for
+// ttl if they are simple ones.
+func AuthToken(kind string, ttl time.Duration) Setting {
+	return func(o *order) { o.AuthToken, o.AuthTTL = kind, uint(ttl.Seconds()) }
+}
+
 // Start starts a cluster of n members. A port can be taken between its choice and its
 // use, so the start is tried again with others.
-func Start(ctx context.Context, n int, heartbeat time.Duration) (*Cluster, error) {
+func Start(ctx context.Context, n int, heartbeat time.Duration, settings ...Setting) (*Cluster, error) {
 	const attempts = 3
 	var faults []error
 	for range attempts {
-		c, err := start(ctx, n, heartbeat)
+		c, err := start(ctx, n, heartbeat, settings)
 		if err == nil {
 			return c, nil
 		}
@@ -38,7 +47,7 @@ func Start(ctx context.Context, n int, heartbeat time.Duration) (*Cluster, error
 	return nil, errors.Join(faults...)
 }
 
-func start(ctx context.Context, n int, heartbeat time.Duration) (*Cluster, error) {
+func start(ctx context.Context, n int, heartbeat time.Duration, settings []Setting) (*Cluster, error) {
 	ports, err := server.FreePorts(2 * n)
 	if err != nil {
 		return nil, err
@@ -51,6 +60,9 @@ func start(ctx context.Context, n int, heartbeat time.Duration) (*Cluster, error
 			Name:   fmt.Sprintf("member%d", i+1),
 			Client: server.Loopback(ports[2*i]), Peer: server.Loopback(ports[2*i+1]),
 			Heartbeat: uint(heartbeat.Milliseconds()),
+		}
+		for _, set := range settings {
+			set(&o)
 		}
 		orders, names = append(orders, o), append(names, o.Name+"=http://"+o.Peer)
 	}

@@ -1,6 +1,7 @@
 package etcdserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +22,8 @@ type order struct {
 	Client, Peer string // addresses of this member
 	Cluster      string // all members, as etcd writes them: name=url,...
 	Heartbeat    uint   // milliseconds; an election takes ten to twenty times as long
+	AuthToken    string // the kind of token, if not etcd's default
+	AuthTTL      uint   // seconds that a simple token lasts, if not etcd's default
 }
 
 func (o order) args() ([]string, error) {
@@ -52,6 +55,7 @@ func (o order) serve() error {
 	c := embed.NewConfig()
 	c.Name, c.Dir, c.InitialCluster = o.Name, o.Dir, o.Cluster
 	c.TickMs, c.ElectionMs = o.Heartbeat, 10*o.Heartbeat
+	c.AuthToken, c.AuthTokenTTL = cmp.Or(o.AuthToken, c.AuthToken), cmp.Or(o.AuthTTL, c.AuthTokenTTL)
 	c.LogLevel, c.LogOutputs = "error", []string{"stderr"}
 	c.ListenClientUrls = []url.URL{{Scheme: "http", Host: o.Client}}
 	c.ListenPeerUrls = []url.URL{{Scheme: "http", Host: o.Peer}}
