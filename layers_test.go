@@ -77,7 +77,7 @@ var rule = []room{
 	{dir: "filestore", rooms: []string{".", "storekit"}, modules: []string{fsnotify, xsys}},
 
 	{dir: "redisstore", rooms: []string{".", "storekit"}, modules: []string{"github.com/redis/go-redis/v9"}},
-	{dir: "etcdstore", rooms: []string{".", "storekit"}, modules: []string{"go.etcd.io/etcd/api/v3", "go.etcd.io/etcd/client/v3"}},
+	{dir: "etcdstore", rooms: []string{".", "storekit"}, modules: []string{"go.etcd.io/etcd/api/v3", "go.etcd.io/etcd/client/v3", "google.golang.org/grpc"}},
 	{dir: "pgstore", rooms: []string{".", "storekit"}, modules: []string{"github.com/jackc/pgx/v5"}},
 
 	{dir: "examples/...", free: true},

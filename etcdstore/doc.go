@@ -41,5 +41,17 @@
 // again when Acquire returns.
 //
 // While a leader is elected, a connection replaced or a member stuck, a call is tried
-// again, each attempt for up to 2 s, all of them until its ctx ends or for 5 s.
+// again, for 5 s or until its ctx ends. A renewal goes on until the deadline of its ctx,
+// which is that of the lease. Each attempt takes up to a third of the time left and 2 s at
+// most, since the next one may go over another connection.
+//
+// # Failures
+//
+//	the token of the client expired, or a password or role was changed   nothing: the next stream gets a new token
+//	a connection is dead, and the client has several endpoints           an attempt is lost, no lease
+//	the same, and one endpoint                                           DialKeepAliveTime replaces it, in 10 s at the earliest
+//	the same, without that                                               errors that say so; the holder stops at its deadline
+//	a watch is on a dead connection                                      it is lost within 15 s, and whoever waits looks again
+//	a request arrives late                                               it is refused: it names a lease that is gone or was left
+//	a leader is lost                                                     calls wait for the next one; leases last up to a ttl longer
 package etcdstore

@@ -19,10 +19,11 @@ import (
 // Store is a [lockfx.Store] over etcd that can also watch, inspect and break. It is
 // safe for concurrent use. Make one with [New].
 //
-// An error matches the end of the call's ctx, [lockfx.ErrConfig] for a key or a ttl
-// that breaks a rule, [lockfx.ErrBadGrant] for an answer that is none, or
-// [lockfx.ErrStore] for everything else that etcd or its client reports, and for an
-// answer that takes longer than 5 s. The shortest ttl is 1 s; fractions of a second
+// An error matches the end of the call's ctx, whatever else went wrong,
+// [lockfx.ErrConfig] for a key or a ttl that breaks a rule, [lockfx.ErrBadGrant] for an
+// answer that is none, or [lockfx.ErrStore] for everything else that etcd or its client
+// reports, and for an answer that takes longer than 5 s; a renewal waits for it until the
+// deadline of its ctx. The shortest ttl is 1 s; fractions of a second
 // are rounded up.
 type Store struct {
 	client *clientv3.Client
@@ -130,7 +131,7 @@ func (s *Store) claim(ctx context.Context, name string, l lease, alive <-chan ke
 // Renew sets the time left of the lease on key to ttl if the key carries exactly
 // token and its lease is alive, and reports whether it did. A ttl other than before
 // costs two requests more: etcd can't change that of a lease, so the key moves to
-// another one.
+// another one. So it does if etcd does not answer the request to keep its lease alive.
 func (s *Store) Renew(ctx context.Context, key string, token lockfx.Token, ttl time.Duration) (bool, error) {
 	if err := check(ctx, "renew", key, checkTTL(ttl)); err != nil {
 		return false, err

@@ -16,6 +16,7 @@ import (
 
 func TestMain(m *testing.M) {
 	etcdserver.Member()
+	etcdctl()
 	crash.Child(openPlace)
 	sideBySide("24")
 	goleak.VerifyTestMain(m)
