@@ -41,8 +41,9 @@ func (s *Store) inspect(ctx context.Context, name string) (lockfx.Lease, error) 
 	return lockfx.Lease{Token: lockfx.Token(record.CreateRevision), Label: string(record.Value), TimeLeft: left}, nil
 }
 
-// Break frees the key whoever holds it, and reports whether it was held. The next
-// token is greater than the broken one. It is an error in the same case as of
+// Break frees the key whoever holds it, and reports whether it was held. It looks first
+// and then frees what it saw, so that one which arrives late frees no later lease. The
+// next token is greater than the broken one. It is an error in the same case as of
 // [Store.Release].
 func (s *Store) Break(ctx context.Context, key string) (bool, error) {
 	if err := check(ctx, "break", key, nil); err != nil {
@@ -50,18 +51,23 @@ func (s *Store) Break(ctx context.Context, key string) (bool, error) {
 	}
 	call, cancel := s.bounded(ctx, patience)
 	defer cancel()
-	name := nameOf(s.prefix, key)
-	id, doubt, err := s.free(call, name, clientv3.Compare(clientv3.CreateRevision(name), ">", 0))
-	if err == nil && id == none && doubt {
-		err = errDoubt
-	}
-	switch {
-	case err != nil:
+	broken, err := s.breakHold(call, nameOf(s.prefix, key))
+	if err != nil {
 		return false, fault(ctx, "break", key, err)
-	case id == none:
-		return false, nil
 	}
-	s.discard(call, id)
+	return broken, nil
+}
+
+func (s *Store) breakHold(ctx context.Context, name string) (bool, error) {
+	record, err := s.get(ctx, name)
+	if err != nil || record == nil {
+		return false, err
+	}
+	id, _, err := s.free(ctx, hold{name, lockfx.Token(record.CreateRevision)})
+	if err != nil || id == none {
+		return false, err
+	}
+	s.discard(ctx, id)
 	return true, nil
 }
 

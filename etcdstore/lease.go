@@ -100,8 +100,8 @@ type kept struct {
 	doubt   bool      // a request was not answered, and may still arrive
 }
 
-func (s *Store) keepAlive(ctx context.Context, id clientv3.LeaseID) kept {
-	k, doubt, err := persist(ctx, func(ctx context.Context) (kept, error) {
+func (s *Store) keepAlive(ctx context.Context, id clientv3.LeaseID, length func(context.Context) time.Duration) kept {
+	k, doubt, err := within(ctx, length, func(ctx context.Context) (kept, error) {
 		asked := time.Now()
 		seconds, err := s.keeper.keep(ctx, id)
 		return kept{seconds: seconds, asked: asked}, err
@@ -114,9 +114,9 @@ func (s *Store) keepAlive(ctx context.Context, id clientv3.LeaseID) kept {
 	return k
 }
 
-func (s *Store) keepAliveMeanwhile(ctx context.Context, id clientv3.LeaseID) <-chan kept {
+func (s *Store) keepAliveMeanwhile(ctx context.Context, id clientv3.LeaseID, length func(context.Context) time.Duration) <-chan kept {
 	answer := make(chan kept, 1)
-	go func() { answer <- s.keepAlive(ctx, id) }()
+	go func() { answer <- s.keepAlive(ctx, id, length) }()
 	return answer
 }
 

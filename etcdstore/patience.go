@@ -53,8 +53,13 @@ func (s *Store) bounded(ctx context.Context, within time.Duration) (context.Cont
 // later. It gives up when ctx ends. doubt reports that an attempt before the last one
 // was not answered, so it may have been carried out, or may still be.
 func persist[T any](ctx context.Context, send func(context.Context) (T, error)) (answer T, doubt bool, err error) {
+	return within(ctx, share, send)
+}
+
+// within is persist with attempts of another length.
+func within[T any](ctx context.Context, length func(context.Context) time.Duration, send func(context.Context) (T, error)) (answer T, doubt bool, err error) {
 	for wait := firstPause; ; wait = min(2*wait, longestPause) {
-		attempt, cancel := context.WithTimeout(ctx, share(ctx))
+		attempt, cancel := context.WithTimeout(ctx, length(ctx))
 		answer, err = send(attempt)
 		err = clientv3.ContextError(attempt, err)
 		cancel()
@@ -73,6 +78,9 @@ func share(ctx context.Context) time.Duration {
 	}
 	return min(attemptWithin, max(shortestAttempt, time.Until(end)/3))
 }
+
+// whole is the length of an attempt that fills the time which is left.
+func whole(context.Context) time.Duration { return patience }
 
 // passing are the answers of etcd that time heals.
 var passing = []error{

@@ -108,14 +108,21 @@ func (s *Store) move(ctx context.Context, h hold, from clientv3.LeaseID, seconds
 	}
 }
 
-// free deletes the record of name if it is so, and returns the lease that it was
-// under, or none.
-func (s *Store) free(ctx context.Context, name string, so clientv3.Cmp) (id clientv3.LeaseID, doubt bool, err error) {
+// free deletes the record of a hold, and returns the lease that it was under, or none.
+func (s *Store) free(ctx context.Context, h hold) (id clientv3.LeaseID, doubt bool, err error) {
 	answer, doubt, err := persist(ctx, func(ctx context.Context) (*clientv3.TxnResponse, error) {
-		return s.client.Txn(ctx).If(so).Then(clientv3.OpDelete(name, clientv3.WithPrevKV())).Commit()
+		return s.client.Txn(ctx).
+			If(clientv3.Compare(clientv3.CreateRevision(h.name), "=", int64(h.token))).
+			Then(clientv3.OpDelete(h.name, clientv3.WithPrevKV())).
+			Commit()
 	})
-	if err != nil || !answer.Succeeded {
+	switch {
+	case err != nil:
 		return none, doubt, err
+	case !answer.Succeeded && doubt:
+		return none, doubt, errDoubt
+	case !answer.Succeeded:
+		return none, doubt, nil
 	}
 	deleted := answer.Responses[0].GetResponseDeleteRange()
 	if deleted == nil || len(deleted.PrevKvs) != 1 {

@@ -90,7 +90,7 @@ func (s *Store) Acquire(ctx context.Context, key string, ttl time.Duration) (loc
 
 func (s *Store) acquire(ctx context.Context, name string, seconds int64) (lockfx.Grant, error) {
 	if l, ok := s.ready(seconds); ok {
-		grant, err := s.claim(ctx, name, l, s.keepAliveMeanwhile(ctx, l.id))
+		grant, err := s.claim(ctx, name, l, s.keepAliveMeanwhile(ctx, l.id, share))
 		if !errors.Is(err, rpctypes.ErrLeaseNotFound) {
 			return grant, err
 		}
@@ -151,10 +151,10 @@ func (s *Store) Renew(ctx context.Context, key string, token lockfx.Token, ttl t
 func (s *Store) renew(ctx context.Context, h hold, seconds int64) (bool, error) {
 	known, ok := s.holds.get(h)
 	var alive <-chan kept
-	stream, cancel := context.WithTimeout(ctx, share(ctx))
+	stream, cancel := context.WithTimeout(ctx, share(ctx)) // then the key moves
 	defer cancel()
 	if ok {
-		alive = s.keepAliveMeanwhile(stream, known.id)
+		alive = s.keepAliveMeanwhile(stream, known.id, whole)
 	}
 	id, err := s.leaseOf(ctx, h)
 	var k kept
@@ -167,7 +167,7 @@ func (s *Store) renew(ctx context.Context, h hold, seconds int64) (bool, error) 
 	}
 	if err == nil && id != 0 && id != known.id { // it was taken or moved through another handle
 		known = lease{id: id, spoilt: true} // what that one knows of it is unknown
-		k = s.keepAlive(stream, id)
+		k = s.keepAlive(stream, id, whole)
 	}
 	switch {
 	case err != nil:
@@ -210,12 +210,10 @@ func (s *Store) Release(ctx context.Context, key string, token lockfx.Token) (bo
 
 func (s *Store) release(ctx context.Context, h hold) (bool, error) {
 	l, known := s.holds.take(h)
-	id, doubt, err := s.free(ctx, h.name, clientv3.Compare(clientv3.CreateRevision(h.name), "=", int64(h.token)))
+	id, doubt, err := s.free(ctx, h)
 	switch {
 	case err != nil:
 		return false, err
-	case id == none && doubt:
-		return false, errDoubt
 	case id == none:
 		return false, nil
 	case known && l.id == id && !doubt:

@@ -50,7 +50,7 @@ func TestWhatEachOperationSends(t *testing.T) {
 		closed(t, s)
 	})
 	sends(t, w, "the next renewal", map[string]int{"Range": 1, "LeaseKeepAlive": 1}, func() { renew(t, s, key, token, time.Hour, true) })
-	sends(t, w, "a break", map[string]int{"Txn": 1, "LeaseRevoke": 1}, func() {
+	sends(t, w, "a break", map[string]int{"Range": 1, "Txn": 1, "LeaseRevoke": 1}, func() {
 		if ok, err := s.Break(t.Context(), key); !ok || err != nil {
 			t.Error(ok, err)
 		}
