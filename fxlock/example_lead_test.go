@@ -57,7 +57,7 @@ func ExampleLeadership() {
 		fx.Invoke(func(l *fxlock.Leadership) {
 			l.Subscribe(func(e fxlock.LeadershipEvent) {
 				fmt.Println(e.Change, e.Err)
-				if e.Change == fxlock.StoodDown {
+				if e.Change == fxlock.LeadershipStoodDown {
 					close(stoodDown)
 				}
 			})

@@ -79,9 +79,9 @@ func TestLead_AGoodTermIsNoFailedOne(t *testing.T) {
 				c := newCandidate(store, func(*Writer) { began.note() }, fxlock.PerRun(newWriter), fxlock.WithTTL(2*time.Second))
 				c.Subscribe(func(e fxlock.LeadershipEvent) {
 					switch {
-					case e.Err != nil && e.Change != fxlock.Lost:
+					case e.Err != nil && e.Change != fxlock.LeadershipLost:
 						t.Errorf("the term failed of %v", e.Err)
-					case e.Change == fxlock.TermEnded && e.Cleanup == nil:
+					case e.Change == fxlock.LeadershipEnded && e.Cleanup == nil:
 						t.Error("nobody hears of the fault")
 					}
 				})

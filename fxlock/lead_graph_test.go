@@ -126,12 +126,12 @@ func TestLead_PrintsItself(t *testing.T) {
 	for want, got := range map[string]fmt.Stringer{
 		"fxlock.Lead(fxlock_test.untilToldTo, fxlock.TermPause(3s), fxlock.OneTerm())": fxlock.Lead(untilToldTo, fxlock.TermPause(3e9), fxlock.OneTerm()),
 		"fxlock.OnStart[fxlock_test.Migrated](fxlock_test.untilToldTo)":                fxlock.OnStart[Migrated](untilToldTo),
-		"standing by":         fxlock.StandingBy,
-		"leader changed":      fxlock.LeaderChanged,
-		"lost":                fxlock.Lost,
-		"elected":             fxlock.Elected,
-		"term ended":          fxlock.TermEnded,
-		"stood down":          fxlock.StoodDown,
+		"standing by":         fxlock.LeadershipStandingBy,
+		"leader changed":      fxlock.LeadershipMoved,
+		"lost":                fxlock.LeadershipLost,
+		"elected":             fxlock.LeadershipElected,
+		"term ended":          fxlock.LeadershipEnded,
+		"stood down":          fxlock.LeadershipStoodDown,
 		"LeadershipChange(9)": fxlock.LeadershipChange(9),
 	} {
 		if got.String() != want {

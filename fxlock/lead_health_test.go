@@ -48,7 +48,7 @@ func TestCheck_ReportsAFunctionThatOutlivesItsLease(t *testing.T) {
 // A subscriber that does not return holds up neither fn, nor the campaign, nor others,
 // and it shows.
 func TestSubscribe_BlockedSubscriberDelaysNothing(t *testing.T) {
-	for _, change := range []fxlock.LeadershipChange{fxlock.StandingBy, fxlock.Elected, fxlock.TermEnded} {
+	for _, change := range []fxlock.LeadershipChange{fxlock.LeadershipStandingBy, fxlock.LeadershipElected, fxlock.LeadershipEnded} {
 		t.Run(change.String(), func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				var began moments
@@ -82,7 +82,7 @@ func TestSubscribe_BlockedSubscriberDoesNotDelayTheStop(t *testing.T) {
 		release := make(chan struct{})
 		c := newCandidate(fxlock.NewMemoryStore(), untilToldTo)
 		c.Subscribe(func(e fxlock.LeadershipEvent) {
-			if e.Change == fxlock.StoodDown {
+			if e.Change == fxlock.LeadershipStoodDown {
 				<-release
 			}
 		})

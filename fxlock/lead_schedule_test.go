@@ -29,7 +29,7 @@ type plant int
 const (
 	nothing     plant = iota
 	noDeadline        // a replica takes itself for the leader without looking at the local deadline
-	eventsAlone       // a replica takes itself for the leader from Elected to TermEnded
+	eventsAlone       // a replica takes itself for the leader from LeadershipElected to LeadershipEnded
 	badQuartz         // a replica's clock is slower than the margin allows for
 )
 
@@ -57,7 +57,7 @@ type replica struct {
 	random *rand.Rand // of the terms
 
 	holder   atomic.Pointer[lockfx.Holder] // of the last term
-	inOffice atomic.Bool                   // from Elected to TermEnded
+	inOffice atomic.Bool                   // from LeadershipElected to LeadershipEnded
 }
 
 func (s *schedule) fault(format string, args ...any) {
@@ -129,9 +129,9 @@ func (s *schedule) newReplica(seed uint64, i int, planted plant) *replica {
 	}
 	r.Subscribe(func(e fxlock.LeadershipEvent) {
 		switch e.Change {
-		case fxlock.Elected:
+		case fxlock.LeadershipElected:
 			r.inOffice.Store(true)
-		case fxlock.TermEnded:
+		case fxlock.LeadershipEnded:
 			r.inOffice.Store(false)
 			if e.Err != nil {
 				s.failed.Add(1)

@@ -132,16 +132,16 @@ func (l *Leadership) Ready(context.Context) error {
 // LeadershipChange is what happened to a [Leadership].
 type LeadershipChange uint8
 
-// The changes. A campaign goes from StandingBy, with or without a LeaderChanged, to
-// Elected, with or without Lost to TermEnded, and after a pause to StandingBy again.
-// StoodDown is the last one until the next start.
+// The changes. A campaign goes from LeadershipStandingBy, with or without a LeadershipMoved,
+// to LeadershipElected, with or without LeadershipLost to LeadershipEnded, and after a pause
+// to LeadershipStandingBy again. LeadershipStoodDown is the last one until the next start.
 const (
-	StandingBy    = LeadershipChange(campaign.StandingBy)    // the campaign began, or goes on after a term
-	LeaderChanged = LeadershipChange(campaign.LeaderChanged) // another application leads now: see Leader
-	Elected       = LeadershipChange(campaign.Elected)       // a term begins: fn is about to run, or runs already
-	Lost          = LeadershipChange(campaign.Lost)          // the lease was lost, or MaxHold is over; fn may still run. Err says why
-	TermEnded     = LeadershipChange(campaign.TermEnded)     // fn has returned and the lock was released
-	StoodDown     = LeadershipChange(campaign.StoodDown)     // the campaign is over: a stop, a disposal, or the end of the term of OneTerm
+	LeadershipStandingBy = LeadershipChange(campaign.StandingBy)    // the campaign began, or goes on after a term
+	LeadershipMoved      = LeadershipChange(campaign.LeaderChanged) // another application leads now: see Leader
+	LeadershipElected    = LeadershipChange(campaign.Elected)       // a term begins: fn is about to run, or runs already
+	LeadershipLost       = LeadershipChange(campaign.Lost)          // the lease was lost, or MaxHold is over; fn may still run. Err says why
+	LeadershipEnded      = LeadershipChange(campaign.TermEnded)     // the term is over: fn has returned and the lock was released
+	LeadershipStoodDown  = LeadershipChange(campaign.StoodDown)     // the campaign is over: a stop, a disposal, or the end of the term of OneTerm
 )
 
 var leadershipNames = [...]string{"none", "standing by", "leader changed", "elected", "lost", "term ended", "stood down"}
@@ -157,17 +157,17 @@ func (c LeadershipChange) String() string {
 // LeadershipEvent is one change.
 type LeadershipEvent struct {
 	Change LeadershipChange
-	Token  lockfx.Token // of the term, on Elected, Lost and TermEnded
-	// Leader, on LeaderChanged, is the label of the application that leads now. A campaign
+	Token  lockfx.Token // of the term, on LeadershipElected, LeadershipLost and LeadershipEnded
+	// Leader, on LeadershipMoved, is the label of the application that leads now. A campaign
 	// that stands by learns it when the store refuses it, which it does not ask for: a
 	// store that wakes those who wait refuses them at each change. Applications that have
 	// the same label ([WithLabel]) can't be told apart.
 	Leader string
-	// Err, on Lost, is the [lockfx.LostError]. On TermEnded it is why the term failed: fn
+	// Err, on LeadershipLost, is the [lockfx.LostError]. On LeadershipEnded it is why the term failed: fn
 	// returned it, or the lease was lost before fn returned. It is nil if fn returned nil, and
 	// if it returned the end of its context after [MaxHold], StepDown or the stop.
 	Err error
-	// Cleanup, on TermEnded, is what failed after fn had returned: the teardown of its
+	// Cleanup, on LeadershipEnded, is what failed after fn had returned: the teardown of its
 	// scope, or the release. A term does not fail of it.
 	Cleanup error
 	// Missed is the number of changes right before this one that the subscriber was too

@@ -54,9 +54,9 @@ func (c *console) observe(who string) func(lockfx.Event) {
 func (c *console) leads(who string) func(fxlock.LeadershipEvent) {
 	return func(e fxlock.LeadershipEvent) {
 		switch e.Change {
-		case fxlock.Elected:
+		case fxlock.LeadershipElected:
 			c.say(who, "LEADS, with fencing token %d", e.Token)
-		case fxlock.StandingBy, fxlock.TermEnded, fxlock.StoodDown:
+		case fxlock.LeadershipStandingBy, fxlock.LeadershipEnded, fxlock.LeadershipStoodDown:
 			c.say(who, "%v", e.Change)
 		}
 	}

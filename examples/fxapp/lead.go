@@ -20,7 +20,7 @@ func (w *world) newCandidate(name string, elected chan<- string) *replica {
 	return w.newReplica(name, fxlock.Lead(keepUpToDate), fx.Invoke(func(l *fxlock.Leadership) {
 		l.Subscribe(w.out.leads(name))
 		l.Subscribe(func(e fxlock.LeadershipEvent) {
-			if e.Change == fxlock.Elected && elected != nil {
+			if e.Change == fxlock.LeadershipElected && elected != nil {
 				elected <- name
 			}
 		})

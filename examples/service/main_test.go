@@ -100,7 +100,7 @@ func TestService(t *testing.T) {
 	}
 	elected := make(chan struct{}, 1)
 	stop := other.leads.Subscribe(func(e fxlock.LeadershipEvent) {
-		if e.Change == fxlock.Elected {
+		if e.Change == fxlock.LeadershipElected {
 			elected <- struct{}{}
 		}
 	})
