@@ -2,6 +2,10 @@ package redisstore
 
 import (
 	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -16,7 +20,8 @@ const (
 	// client's own timeouts.
 	patience = 100 * time.Millisecond
 	longest  = 2 * time.Second
-	// elsewhere is how long another server than a replica is looked for.
+	// elsewhere is how long another connection is looked for after one that broke or that
+	// leads to a replica.
 	elsewhere = time.Second
 	// lookAgain is between two looks.
 	lookAgain = 10 * time.Millisecond
@@ -29,7 +34,7 @@ type asking[T any] func(ctx context.Context, again bool) (T, error)
 //
 // A connection that is dead does not show it: nothing comes any more. So an attempt that
 // takes too long is given up for one on another connection; only the last one's answer
-// counts. A connection that leads to a replica is given up as well, for a while.
+// counts. So is, for a while, one whose connection breaks or leads to a replica.
 func ask[T any](ctx context.Context, s *Store, send asking[T]) (T, error) {
 	begun, again := time.Now(), false
 	for wait := patience; ; again = true {
@@ -39,11 +44,22 @@ func ask[T any](ctx context.Context, s *Store, send asking[T]) (T, error) {
 			return value, err
 		case late:
 			wait += wait / 2
-		case !redis.HasErrorPrefix(err, "READONLY") || time.Since(begun) > elsewhere || !pause(ctx, lookAgain):
+		case !broke(err) && !fromReplica(err) || time.Since(begun) > elsewhere || !pause(ctx, lookAgain):
 			return value, err
 		}
 	}
 }
+
+// broke reports whether a connection that was open has ended without an answer. A server
+// that can't be reached is another matter: the client has tried that more than once.
+func broke(err error) bool {
+	var failed *net.OpError
+	return errors.Is(err, io.EOF) || errors.As(err, &failed) && failed.Op != "dial"
+}
+
+// fromReplica reports whether a replica refused to write. Before Redis 7 the word stands
+// inside of the error of a script.
+func fromReplica(err error) bool { return refused(err) && strings.Contains(err.Error(), "READONLY") }
 
 // attempt sends a request once, as far as the store is concerned: the client may send it
 // again when its connection breaks. It reports whether it gave up after wait.

@@ -97,7 +97,7 @@ func (s *Store) renewBatches(ctx context.Context, r numbered, sent []int) ([]bat
 // unanswered reports whether another connection may have an answer.
 func unanswered(b batch) bool {
 	err := b.reply.Err()
-	return err != nil && !refused(err) || redis.HasErrorPrefix(err, "READONLY")
+	return err != nil && !refused(err) || fromReplica(err)
 }
 
 // reachesAll reports whether a script can reach locks of any slot, as far as is known.

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/redisstore"
 )
@@ -103,4 +105,37 @@ func TestADeadConnectionCostsNoneOfManyLeases(t *testing.T) {
 		}
 		all.Wait()
 	})
+}
+
+// A connection that breaks under a request costs no lease either, also where the client
+// does not send requests again.
+func TestABrokenConnectionCostsNoLease(t *testing.T) {
+	e := over(t, single(t))
+	server, p := direct(t, e), e.proxies[e.servers[0].Addr()]
+	client := redis.NewClient(&redis.Options{Addr: p.Addr(), MaxRetries: -1})
+	defer client.Close() //nolint:errcheck // a test
+	s, err := redisstore.New(client, redisstore.WithPrefix(e.prefix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	warm(t, s)
+	for name, op := range map[string]func(lockfx.Token) (bool, error){
+		"renew": func(token lockfx.Token) (bool, error) { return s.Renew(t.Context(), key, token, time.Hour) },
+		"renew many": func(token lockfx.Token) (bool, error) {
+			r := s.RenewMany(t.Context(), []lockfx.Renewal{{Key: key, Token: token, TTL: time.Hour}})[0]
+			return r.OK, r.Err
+		},
+		"release": func(token lockfx.Token) (bool, error) { return s.Release(t.Context(), key, token) },
+	} {
+		token := granted(t, server, time.Hour)
+		e.overtaken()
+		time.AfterFunc(20*time.Millisecond, func() { p.Retarget(e.servers[0].Addr()) }) // which cuts all
+		if ok, err := op(token); !ok || err != nil {
+			t.Errorf("%s: %v, %v; want true", name, ok, err)
+		}
+		_, _ = server.Break(t.Context(), key)
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
