@@ -42,8 +42,11 @@ func ask[T any](ctx context.Context, s *Store, send asking[T]) (T, error) {
 		switch {
 		case err == nil || ctx.Err() != nil:
 			return value, err
-		case late:
+		case late && wait < longest:
 			wait += wait / 2
+		case late: // at the end of ctx, whose timer may not have run yet
+			pause(ctx, lookAgain)
+			return value, err
 		case !broke(err) && !fromReplica(err) || time.Since(begun) > elsewhere || !pause(ctx, lookAgain):
 			return value, err
 		}
@@ -70,9 +73,11 @@ func fromReplica(err error) bool { return refused(err) && strings.Contains(err.E
 // it while the server answers promptly: the caller itself does the call.
 func attempt[T any](ctx context.Context, s *Store, wait time.Duration, again bool, send asking[T]) (T, bool, error) {
 	if s.mindful && !again && s.prompt.Load() {
-		short := impatient{ctx, time.Now().Add(wait)}
-		value, err := timed(short, s, again, send)
-		return value, over(short), err
+		begun := time.Now()
+		short := impatient{ctx, begun.Add(wait)}
+		value, err := send(short, again)
+		s.note(begun)
+		return value, err != nil && over(short), err
 	}
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if wait < longest {
@@ -85,15 +90,24 @@ func attempt[T any](ctx context.Context, s *Store, wait time.Duration, again boo
 	}
 	answered := make(chan answer, 1)
 	s.tasks.Go(func() {
-		value, err := timed(limited, s, again, send)
+		begun := time.Now()
+		value, err := send(limited, again)
+		s.note(begun)
 		answered <- answer{value, err}
 	})
 	select {
 	case a := <-answered:
-		return a.value, over(limited), a.err
+		return a.value, a.err != nil && over(limited), a.err
 	case <-limited.Done():
 		var none T
 		return none, true, context.Cause(limited)
+	}
+}
+
+// note notes whether the server was prompt to answer a request.
+func (s *Store) note(begun time.Time) {
+	if prompt := time.Since(begun) < promptly; prompt != s.prompt.Load() {
+		s.prompt.Store(prompt)
 	}
 }
 
@@ -102,16 +116,6 @@ func attempt[T any](ctx context.Context, s *Store, wait time.Duration, again boo
 func over(ctx context.Context) bool {
 	end, ok := ctx.Deadline()
 	return ctx.Err() != nil || ok && !time.Now().Before(end)
-}
-
-// timed sends a request and notes whether the server was prompt.
-func timed[T any](ctx context.Context, s *Store, again bool, send asking[T]) (T, error) {
-	begun := time.Now()
-	value, err := send(ctx, again)
-	if prompt := time.Since(begun) < promptly; prompt != s.prompt.Load() {
-		s.prompt.Store(prompt)
-	}
-	return value, err
 }
 
 // mindsDeadlines reports whether a call of client ends at the deadline of its context.
