@@ -105,10 +105,15 @@ func (b *readyBody) drainHook() fx.Hook {
 			return nil
 		},
 		OnStop: func(ctx context.Context) error {
-			if err := b.calls.Close(b.lock.stopBegins(ctx), lockfx.ErrDisposed); err != nil {
-				return fmt.Errorf("stop %v of lock %q: it still runs: %w", b.f, b.lock.settings.name, err)
+			ctx = b.lock.stopBegins(ctx)
+			if b.calls.Close(ctx, lockfx.ErrDisposed) == nil {
+				return nil
 			}
-			return nil
+			err := b.lock.outlived(ctx, "a call")
+			if err != nil {
+				err = fmt.Errorf("stop %v of lock %q: %w", b.f, b.lock.settings.name, err)
+			}
+			return err
 		},
 	}
 }

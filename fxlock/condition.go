@@ -65,6 +65,19 @@ func (p *predicate) evaluate(ctx context.Context) (bool, error) {
 	return out[0].Bool(), nil
 }
 
+// evaluate evaluates the condition of a run that has not acquired yet, unless the lock was
+// disposed of, which the acquisition then says. It is cancelled by the disposal, too.
+func (l *Lock) evaluate(ctx context.Context, p *predicate) (bool, error) {
+	m := l.machine.Load()
+	if p == nil || m.Disposed() {
+		return true, nil
+	}
+	asked, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(m.Disposing(), func() { cancel(lockfx.ErrDisposed) })()
+	return p.evaluate(asked)
+}
+
 // predicateOf returns the condition of a run that is only known now, or nil when there is
 // none. What it takes must be shared.
 func (l *Lock) predicateOf(run runSettings) (*predicate, error) {

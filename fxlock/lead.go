@@ -185,10 +185,8 @@ func (l *Leadership) stop(ctx context.Context) error {
 	ctx = l.ready.lock.stopBegins(ctx)
 	c := l.present()
 	c.Stop(lockfx.ErrDisposed)
-	select {
-	case <-c.Done():
-	case <-ctx.Done():
-		return l.fault(fmt.Errorf("the term still runs: %w", context.Cause(ctx)))
+	if !c.Wait(ctx.Done()) {
+		return l.fault(l.ready.lock.outlived(ctx, "the term"))
 	}
 	l.hub.Drain(ctx.Done(), patience)
 	return l.fault(l.hub.Blocked(0))

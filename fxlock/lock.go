@@ -97,7 +97,7 @@ func (l *Lock) hook() fx.Hook {
 // way that needs it for the release: of this start, or of an earlier one.
 func (l *Lock) stop(ctx context.Context) error {
 	ctx = l.stopBegins(ctx)
-	err := l.Dispose(ctx)
+	err := l.stopping.Once(l.Dispose(ctx))
 	closer, ok := l.store.(lockfx.Closer)
 	if !ok || !l.settings.store.owned() || l.inUse() {
 		return err
@@ -243,4 +243,13 @@ func (l *Lock) warn(line string, fields ...zap.Field) {
 	if l.logger != nil {
 		forLines(l.logger).Warn(line, append(fields, zap.String("lock", l.settings.name), keyField(l.Key()))...)
 	}
+}
+
+// outlived returns the error of a hook that ran out of time: what still runs under the lock,
+// unless another hook has said so. Otherwise it is what, as far as the hook knows.
+func (l *Lock) outlived(ctx context.Context, what string) error {
+	if err := l.Dispose(ctx); err != nil {
+		return l.stopping.Once(err)
+	}
+	return fmt.Errorf("%s still runs: %w", what, context.Cause(ctx))
 }

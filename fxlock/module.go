@@ -53,7 +53,7 @@ func Module(name string, opts ...Option) fx.Option {
 	if s.private {
 		provided = append(provided, fx.Private)
 	}
-	all := []fx.Option{fx.Provide(provided...), fx.Provide(s.provideReach(site))}
+	all := []fx.Option{fx.Provide(provided...), fx.Provide(shareStopping(name, site), s.provideReach(site))}
 	for _, b := range s.bodies {
 		if invoke := b.force(s); invoke != nil {
 			all = append(all, fx.Invoke(invoke))
@@ -129,7 +129,7 @@ func Bind(name string, lock *Lock) fx.Option {
 		return lock
 	}
 	return fx.Options(
-		fx.Provide(graph.OneOfName(site, name), provideStopping(name, site),
+		fx.Provide(graph.OneOfName(site, name), provideStopping(name, site), shareStopping(name, site),
 			graph.Located(provide, site, fx.ParamTags("", stoppingTag(name), stoppingGroup), fx.ResultTags(tag))),
 		fx.Invoke(fx.Annotate(func(*Lock) {}, fx.ParamTags(tag))),
 	)

@@ -143,7 +143,7 @@ type callbacks struct {
 // and a lease that was granted is released, whatever happens: also when body panics or
 // ends its goroutine.
 func (l *Lock) run(ctx context.Context, j *job, body func(context.Context, *lifecycle.Hold, []reflect.Value) error) error {
-	switch wanted, err := j.condition.evaluate(ctx); {
+	switch wanted, err := l.evaluate(ctx, j.condition); {
 	case err != nil:
 		return err
 	case !wanted:

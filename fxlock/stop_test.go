@@ -108,7 +108,7 @@ func TestStop_RunThatOutlivesItExcludesTheNextStart(t *testing.T) {
 		defer cancel()
 		err := app.Stop(stop)
 		wantIs(t, err, context.DeadlineExceeded)
-		wantText(t, err, `stop fxlock_test.Nightly of lock "nightly": it still runs: context deadline exceeded`,
+		wantText(t, err, `stop fxlock_test.Nightly of lock "nightly": dispose "nightly": the body still runs under token`,
 			`dispose "nightly": the body still runs under token`, "its lease is left to expire")
 
 		must(t, app.Start(t.Context()))

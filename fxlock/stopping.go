@@ -46,13 +46,15 @@ func Drain() fx.Option {
 // The members of all locks find each other in a value group, which builds no lock.
 const stoppingGroup = `group:"fxlock:stopping"`
 
-// provideStopping returns a constructor of a stop.Member, which name is for, and a member of
-// the group.
+// provideStopping returns a constructor of the stop.Member of the lock called name.
 func provideStopping(name string, site uintptr) any {
-	return graph.Located(func() (*stop.Member, *stop.Member) {
-		m := new(stop.Member)
-		return m, m
-	}, site, fx.ResultTags(stoppingTag(name), stoppingGroup))
+	return graph.Located(func() *stop.Member { return new(stop.Member) }, site, fx.ResultTags(stoppingTag(name)))
+}
+
+// shareStopping returns a constructor that puts that member into the group. It is never
+// private: the locks of an application stop together, whoever can see them.
+func shareStopping(name string, site uintptr) any {
+	return graph.Located(graph.PassOn(stoppingType, stoppingTag(name)), site, fx.ResultTags(stoppingGroup))
 }
 
 var stoppingType = reflect.TypeFor[*stop.Member]()

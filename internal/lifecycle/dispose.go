@@ -47,7 +47,8 @@ func (m *Machine) BeginDispose() { m.beginDispose() }
 // waits for nothing.
 func (m *Machine) Abandon(ctx context.Context) {
 	if err := m.abandon(ctx); err != nil {
-		return // Dispose says so
+		_ = m.disposedWith(err) // the event says so; Dispose does, too, if it is called
+		return
 	}
 	if h := m.cur.Load(); h != nil {
 		go func() { _, _ = m.release(context.WithoutCancel(ctx), h) }()

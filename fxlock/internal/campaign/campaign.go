@@ -108,6 +108,15 @@ func (c *Campaign) Stop(cause error) { c.cancel(cause) }
 // Done is closed when the campaign has ended and the lock was released.
 func (c *Campaign) Done() <-chan struct{} { return c.done }
 
+// Wait waits for that, or until end is closed, and reports whether the campaign has ended.
+func (c *Campaign) Wait(end <-chan struct{}) bool {
+	select {
+	case <-c.done:
+	case <-end:
+	}
+	return c.over()
+}
+
 func (c *Campaign) over() bool {
 	select {
 	case <-c.done:

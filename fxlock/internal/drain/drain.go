@@ -63,8 +63,12 @@ func (calls *Calls) Close(ctx context.Context, cause error) error {
 	}
 	select {
 	case <-empty:
-		return nil
 	case <-ctx.Done():
+	}
+	select {
+	case <-empty:
+		return nil
+	default:
 		return context.Cause(ctx)
 	}
 }

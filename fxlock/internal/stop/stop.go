@@ -14,6 +14,7 @@ package stop
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -27,6 +28,7 @@ type Member struct {
 	machine func() *lifecycle.Machine // of the present start; nil until the lock is built
 	dispose func(context.Context) error
 	wait    context.Context
+	named   bool // a hook of this stop has returned what outlives it
 }
 
 // Join says what a stop needs of a lock that was built: its machine of the present start,
@@ -48,7 +50,19 @@ func (m *Member) Begun() context.Context {
 func (m *Member) Restart() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.wait = nil
+	m.wait, m.named = nil, false
+}
+
+// Once returns err, or nil if an error of the lock was returned before in this stop: what
+// outlives it is named once.
+func (m *Member) Once(err error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err == nil || m.named {
+		return nil
+	}
+	m.named = true
+	return err
 }
 
 // Dispose disposes of the lock, if it is built.
@@ -59,7 +73,7 @@ func (m *Member) Dispose(ctx context.Context) error {
 	if dispose == nil {
 		return nil
 	}
-	return dispose(ctx)
+	return m.Once(dispose(ctx))
 }
 
 // begin notifies the lock, if it is built, and returns its machine.
@@ -85,7 +99,10 @@ type All []*Member
 func (all All) Begin(ctx context.Context) context.Context {
 	wait, cancel := ctx, func() {}
 	if end, limited := ctx.Deadline(); limited {
-		wait, cancel = context.WithDeadline(ctx, end.Add(-Spare(time.Until(end))))
+		left := time.Until(end)
+		left -= Spare(left)
+		wait, cancel = context.WithDeadlineCause(ctx, time.Now().Add(left), fmt.Errorf(
+			"%w: the stop leaves %v for runs to end, see fx.StopTimeout", context.DeadlineExceeded, left.Round(time.Millisecond)))
 	}
 	var machines []*lifecycle.Machine // of this start: the next one makes others
 	for _, m := range all {
