@@ -184,19 +184,11 @@ func TestCase_L01_ReleaseOutlivesACancelledRequest(t *testing.T) {
 		}
 		j.expect(t, "acquire", "release")
 
-		slow := slowRelease{newSpyStore(new(journal))}
+		slow := unanswering("release")
 		err = newLock(t, slow, fxlock.WithReleaseTimeout(2*time.Second)).Run(t.Context(), func() {})
 		wantIs(t, err, lockfx.ErrTimeout)
 		wantText(t, err, `release "nightly"`, "2s")
 	})
-}
-
-// slowRelease is a store that never answers a release.
-type slowRelease struct{ *spyStore }
-
-func (s slowRelease) Release(ctx context.Context, _ string, _ lockfx.Token) (bool, error) {
-	<-ctx.Done()
-	return false, ctx.Err()
 }
 
 // The error of a release does not hide the work's.

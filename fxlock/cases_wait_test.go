@@ -114,23 +114,15 @@ func TestCase_W02_TheWaitIsNotCappedByTheTTL(t *testing.T) {
 		wantIs(t, err, lockfx.ErrTimeout, lockfx.ErrNotAcquired)
 		wantText(t, err, "waited 5m7s, and the wait limit is 5m7s", "held by ")
 
-		slow := newLock(t, slowAcquire{store}, fxlock.WithCallTimeout(time.Second))
+		slow := newLock(t, unanswering("acquire"), fxlock.WithCallTimeout(time.Second))
 		err = slow.Do(t.Context(), workNothing, fxlock.Wait(time.Minute))
 		wantIs(t, err, lockfx.ErrTimeout, lockfx.ErrStore)
 		wantText(t, err, "the wait limit is 1m0s", "no answer within the call timeout of 1s")
-		err = newLock(t, slowAcquire{store}).Do(t.Context(), workNothing, fxlock.Wait(2*ttl))
+		err = newLock(t, unanswering("acquire")).Do(t.Context(), workNothing, fxlock.Wait(2*ttl))
 		wantIs(t, err, lockfx.ErrTimeout, lockfx.ErrStore)
 		wantText(t, err, "the wait limit is 1m0s", "the ttl is 30s")
 		release()
 	})
-}
-
-// slowAcquire never answers.
-type slowAcquire struct{ *tallyStore }
-
-func (slowAcquire) Acquire(ctx context.Context, _ string, _ time.Duration) (lockfx.Grant, error) {
-	<-ctx.Done()
-	return lockfx.Grant{}, ctx.Err()
 }
 
 func TestCase_W03_WhoGaveUpIsNotInTheWay(t *testing.T) {

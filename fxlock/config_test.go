@@ -86,27 +86,22 @@ func TestConfig_DoesWhatItsOptionsDo(t *testing.T) {
 	})
 }
 
-// callStore notes for how long a request may take.
-type callStore struct {
-	lockfx.Store
-	limits []time.Duration
-}
-
-func (s *callStore) Acquire(ctx context.Context, key string, ttl time.Duration) (lockfx.Grant, error) {
-	end, _ := ctx.Deadline()
-	s.limits = append(s.limits, time.Until(end))
-	return s.Store.Acquire(ctx, key, ttl)
-}
-
 func TestConfig_BoundsWaitingAndHolding(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		store := &callStore{Store: fxlock.NewMemoryStore()}
+		var limits []time.Duration // of the requests
+		store := newInterceptedStore(func(ctx context.Context, request string) error {
+			if request == "acquire" {
+				end, _ := ctx.Deadline()
+				limits = append(limits, time.Until(end))
+			}
+			return nil
+		})
 		lock := newLock(t, store, fxlock.Config{
 			CallTimeout: 3 * time.Second, Wait: time.Minute, MinHold: 10 * time.Second, MaxHold: 20 * time.Second,
 		})
 		must(t, lock.Run(t.Context(), func() {}))
-		if store.limits[0] != 3*time.Second {
-			t.Errorf("a call may take %v", store.limits[0])
+		if limits[0] != 3*time.Second {
+			t.Errorf("a call may take %v", limits[0])
 		}
 		began := time.Now()
 		err := lock.Run(t.Context(), func(ctx context.Context) {

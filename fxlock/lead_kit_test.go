@@ -2,9 +2,7 @@ package fxlock_test
 
 import (
 	"context"
-	"errors"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,44 +98,6 @@ func leads(t *testing.T, want bool, candidates ...*candidate) {
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
-}
-
-// farStore is a memory store that can be out of reach.
-type farStore struct {
-	*fxlock.MemoryStore
-	away atomic.Bool
-}
-
-func newFarStore() *farStore { return &farStore{MemoryStore: fxlock.NewMemoryStore()} }
-
-var errAway = errors.New("no way through")
-
-func (s *farStore) Acquire(ctx context.Context, k string, d time.Duration) (lockfx.Grant, error) {
-	if s.away.Load() {
-		return lockfx.Grant{}, errAway
-	}
-	return s.MemoryStore.Acquire(ctx, k, d)
-}
-
-func (s *farStore) Renew(ctx context.Context, k string, token lockfx.Token, d time.Duration) (bool, error) {
-	if s.away.Load() {
-		return false, errAway
-	}
-	return s.MemoryStore.Renew(ctx, k, token, d)
-}
-
-func (s *farStore) Release(ctx context.Context, k string, token lockfx.Token) (bool, error) {
-	if s.away.Load() {
-		return false, errAway
-	}
-	return s.MemoryStore.Release(ctx, k, token)
-}
-
-func (s *farStore) Inspect(ctx context.Context, k string) (lockfx.Lease, error) {
-	if s.away.Load() {
-		return lockfx.Lease{}, errAway
-	}
-	return s.MemoryStore.Inspect(ctx, k)
 }
 
 // moments is when something happened.

@@ -15,26 +15,6 @@ import (
 	"github.com/lockfx/lockfx/fxlock"
 )
 
-// hangingStore never answers a release, and counts renewals.
-type hangingStore struct {
-	*fxlock.MemoryStore
-	hangs    bool
-	renewals atomic.Int64
-}
-
-func (s *hangingStore) Release(ctx context.Context, key string, token lockfx.Token) (bool, error) {
-	if s.hangs {
-		<-ctx.Done()
-		return false, ctx.Err()
-	}
-	return s.MemoryStore.Release(ctx, key, token)
-}
-
-func (s *hangingStore) Renew(ctx context.Context, key string, token lockfx.Token, ttl time.Duration) (bool, error) {
-	s.renewals.Add(1)
-	return s.MemoryStore.Renew(ctx, key, token, ttl)
-}
-
 // many returns n modules that use store, each with what option makes for it.
 func many(n int, store lockfx.Store, option func(i int) fxlock.Option) fx.Option {
 	modules := make([]fx.Option, n)
@@ -52,7 +32,11 @@ func TestStop_NotifiesEveryLockAtOnce(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				const n = 20
 				var ended atomic.Int64
-				app := started(t, many(n, &hangingStore{MemoryStore: fxlock.NewMemoryStore(), hangs: hangs}, func(int) fxlock.Option {
+				var store lockfx.Store = fxlock.NewMemoryStore()
+				if hangs {
+					store = unanswering("release")
+				}
+				app := started(t, many(n, store, func(int) fxlock.Option {
 					return fxlock.Lead(func(ctx context.Context) error {
 						<-ctx.Done()
 						wantIs(t, context.Cause(ctx), lockfx.ErrDisposed)
@@ -108,7 +92,13 @@ func TestStop_NamesWhatOutlivesIt(t *testing.T) {
 	for name, blocks := range map[string]bool{"all hooks run": false, "hooks are skipped": true} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				store := &hangingStore{MemoryStore: fxlock.NewMemoryStore()}
+				var renewals atomic.Int64
+				store := newInterceptedStore(func(_ context.Context, request string) error {
+					if request == "renew" {
+						renewals.Add(1)
+					}
+					return nil
+				})
 				end := make(chan struct{})
 				type blocker struct{}
 				// It stops between the hooks of lock-1 and those of lock-0.
@@ -135,9 +125,9 @@ func TestStop_NamesWhatOutlivesIt(t *testing.T) {
 					}
 				}
 				synctest.Wait()
-				before := store.renewals.Load()
+				before := renewals.Load()
 				time.Sleep(time.Hour)
-				if after := store.renewals.Load(); after != before {
+				if after := renewals.Load(); after != before {
 					t.Errorf("renewed %d times after the stop", after-before)
 				}
 				close(end)

@@ -34,12 +34,11 @@ func TestSharedSource_HintsForWhatIsMissing(t *testing.T) {
 		body any
 		want string
 	}{
-		"a value":   {func(*db) {}, `*plan_test.db does not reach the run: add fxlock.Share[*plan_test.db]() or fxlock.PerRun to fxlock.Module("nightly")`},
-		"a logger":  {func(*zap.Logger) {}, "give the application one, or fxlock.WithLogger to"},
-		"the lock":  {func(*lock) {}, "a run has no use for its own lock"},
-		"two":       {func(*db, *lock) {}, "*plan_test.lock does not reach the run"},
-		"no fault":  {func(context.Context, lockfx.Token, lockfx.Holder, *hand) {}, ""},
-		"condition": {func(lockfx.Token) bool { return true }, ""},
+		"a value":  {func(*db) {}, `*plan_test.db does not reach the run: add fxlock.Share[*plan_test.db]() or fxlock.PerRun to fxlock.Module("nightly")`},
+		"a logger": {func(*zap.Logger) {}, "give the application one, or fxlock.WithLogger to"},
+		"the lock": {func(*lock) {}, "a run has no use for its own lock"},
+		"two":      {func(*db, *lock) {}, "*plan_test.lock does not reach the run"},
+		"no fault": {func(context.Context, lockfx.Token, lockfx.Holder, *hand) {}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := planner()
