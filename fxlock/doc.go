@@ -79,9 +79,17 @@
 // the run: as long as the process lives, even if fx runs out of time and skips the
 // hook. What is never built is never stopped: nothing is acquired in constructors.
 //
+// The first stop hook of a lock, a body or a [Leadership] notifies all locks of the application at
+// once; each hook then waits for its own runs, until shortly before the time of the stop
+// ends. What has not ended by then is not renewed any more, and the error names it.
+//
+// fx does not know what a body of [Lock.Do] or [Lock.Run] has captured, and may stop it before the
+// lock: [Share] it, which makes the lock depend on it, or end the options of fx.New with
+// [Drain], which makes the stop begin with the locks.
+//
 // An HTTP server whose handlers take a lock stops before it, and its Shutdown waits for
-// them: end the BaseContext of the server before, so that bodies and waits end
-// with the stop.
+// them: [Drain] ends bodies and waits before; or end the BaseContext of the server in the
+// hook.
 //
 // An application can be started again. Its locks then keep the last token.
 package fxlock

@@ -225,7 +225,7 @@ func (l *Lock) scopeError(op string, err error) error {
 
 // joinStop makes the lock one of its application's, which stop together.
 func (l *Lock) joinStop(own *stop.Member, all stop.All) {
-	own.Join(l.machine.Load, l.Dispose)
+	own.Join(l.machine.Load)
 	l.stopping, l.all = own, all
 }
 

@@ -268,3 +268,77 @@ func TestStop_IsForgottenByTheNextStart(t *testing.T) {
 		}
 	})
 }
+
+// Whoever holds a lock by hand stops later than Drain, and is not deprived of the lease.
+func TestDrain_LeavesWhatIsHeldByHandToItsHolder(t *testing.T) {
+	for name, blocks := range map[string]bool{"in time": false, "out of time": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				store := newSpyStore(new(journal))
+				end := make(chan struct{})
+				app := fx.New(fx.NopLogger, fxlock.Module(key, fxlock.WithStore(store)), fx.Invoke(func(lc fx.Lifecycle, lock *fxlock.Lock) {
+					lc.Append(fx.StartStopHook(func(ctx context.Context) error {
+						_, err := lock.Acquire(ctx)
+						return err
+					}, func(ctx context.Context) error {
+						if blocks {
+							<-end
+						}
+						if !lock.Held() || !store.valid(lock.Token()) {
+							t.Error("the lease was released under its holder")
+						}
+						_, err := lock.Release(ctx)
+						return err
+					}))
+				}), fxlock.Drain())
+				must(t, app.Start(t.Context()))
+				_, err := stopWithin(t, app, stopTimeout)
+				if (err != nil) != blocks {
+					t.Error(err)
+				}
+				if store.free() == blocks {
+					t.Errorf("the key is free: %v", store.free())
+				}
+				close(end)
+				synctest.Wait()
+				if !store.free() {
+					t.Error("the key is held")
+				}
+			})
+		})
+	}
+}
+
+// A value that a body captures is not closed under it if it is shared with the lock, in
+// whatever order a constructor takes the two.
+func TestShare_MakesTheLockStopBeforeWhatIsShared(t *testing.T) {
+	for name, newReports := range map[string]any{
+		"lock first":     func(*fxlock.Lock, *DB) *server { return new(server) },
+		"database first": func(*DB, *fxlock.Lock) *server { return new(server) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				var j journal
+				var lock *fxlock.Lock
+				app := fx.New(fx.NopLogger, fx.Provide(newReports, func(lc fx.Lifecycle) *DB {
+					lc.Append(fx.StopHook(func() { j.add("db closes") }))
+					return newDB()
+				}), fxlock.Module(key, memory(), fxlock.Share[*DB]()), fx.Invoke(func(*server) {}), fx.Populate(&lock))
+				must(t, app.Start(t.Context()))
+				done := make(chan error, 1)
+				go func() {
+					done <- lock.Do(t.Context(), func(ctx context.Context, _ lockfx.Holder) error {
+						<-ctx.Done()
+						time.Sleep(time.Second)
+						j.add("body ends")
+						return nil
+					})
+				}()
+				synctest.Wait()
+				must(t, app.Stop(t.Context()))
+				noError(t, <-done)
+				j.expect(t, "body ends", "db closes")
+			})
+		})
+	}
+}

@@ -22,7 +22,8 @@ import (
 // under a run that uses it. A [Body] and a [Lead] stop before what they take as parameters,
 // in every case. But nothing knows of a value that a body of [Lock.Run] or [Lock.Do] has captured:
 // of NewReports(lock, db) fx may stop the db before the lock, and of
-// NewReports(db, lock) after it.
+// NewReports(db, lock) after it. [Share] of the db makes the lock stop before it, too. A lease
+// that is held by hand is left to its holder, who stops later.
 func Drain() fx.Option {
 	type in struct {
 		fx.In
@@ -35,7 +36,7 @@ func Drain() fx.Option {
 			errs := make([]error, len(app.All))
 			var ended sync.WaitGroup
 			for i, m := range app.All {
-				ended.Go(func() { errs[i] = m.Dispose(ctx) })
+				ended.Go(func() { errs[i] = m.Drain(ctx) })
 			}
 			ended.Wait()
 			return errors.Join(errs...)

@@ -18,64 +18,76 @@ import (
 // return.
 func (m *Machine) Dispose(ctx context.Context) error {
 	for {
-		h, free := m.beginDispose()
-		switch {
-		case free != nil:
-			select {
-			case <-free:
-			case <-ctx.Done():
-				if err := m.abandon(ctx); err != nil {
-					return m.disposedWith(err)
-				}
-			}
-		case h != nil:
-			if _, err := m.release(context.WithoutCancel(ctx), h); err != nil {
-				return m.disposedWith(err)
-			}
-		default:
+		if err := m.Drain(ctx); err != nil {
+			return m.disposedWith(err)
+		}
+		h := m.cur.Load()
+		if h == nil {
 			return m.disposedWith(nil)
+		}
+		if _, err := m.release(context.WithoutCancel(ctx), h); err != nil {
+			return m.disposedWith(err)
+		}
+	}
+}
+
+// Drain is the part of Dispose that waits for what is under way. A lease without a run is
+// left to its holder.
+func (m *Machine) Drain(ctx context.Context) error {
+	for {
+		m.BeginDispose()
+		free := m.whenFree()
+		if free == nil {
+			return nil
+		}
+		select {
+		case <-free:
+		case <-ctx.Done():
+			if err := m.abandon(ctx); err != nil {
+				return err
+			}
 		}
 	}
 }
 
 // BeginDispose does what Dispose does first, and waits for nothing: from now on
 // acquisitions are refused, and what is under way is cancelled.
-func (m *Machine) BeginDispose() { m.beginDispose() }
-
-// Abandon gives up on what is under way after BeginDispose, whoever waits for it or not: a
-// body that still runs is not renewed any more, and a lease without a run is released. It
-// waits for nothing.
-func (m *Machine) Abandon(ctx context.Context) {
-	if err := m.abandon(ctx); err != nil {
-		_ = m.disposedWith(err) // the event says so; Dispose does, too, if it is called
-		return
-	}
-	if h := m.cur.Load(); h != nil {
-		go func() { _, _ = m.release(context.WithoutCancel(ctx), h) }()
-	}
-}
-
-// beginDispose cancels what is under way and returns a channel that closes when
-// it has ended, or else the hold that is left to release.
-func (m *Machine) beginDispose() (*Hold, <-chan struct{}) {
+func (m *Machine) BeginDispose() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.disposed = true
 	m.dispose()
-	h := m.cur.Load()
 	if !m.inUse {
-		return h, nil
-	}
-	if m.free == nil {
-		m.free = make(chan struct{})
+		return
 	}
 	if m.pending != nil {
 		m.pending.cancel(lockfx.ErrDisposed)
 	}
-	if h != nil {
+	if h := m.cur.Load(); h != nil {
 		h.cancel(lockfx.ErrDisposed)
 	}
-	return h, m.free
+}
+
+// Abandon gives up on what is held or under way after BeginDispose, whoever waits for it or
+// not: it is not renewed any more. It waits for nothing.
+func (m *Machine) Abandon(ctx context.Context) {
+	if err := m.abandon(ctx); err != nil {
+		_ = m.disposedWith(err) // the event says so; Dispose does, too, if it is called
+	}
+}
+
+// whenFree returns a channel that closes when what is under way has ended, or nil if
+// nothing is.
+func (m *Machine) whenFree() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.inUse {
+		return nil
+	}
+	if m.free == nil {
+		m.free = make(chan struct{})
+	}
+	return m.free
 }
 
 // disposedWith announces the disposal, once, and returns err.
@@ -92,15 +104,14 @@ func (m *Machine) disposedWith(err error) error {
 	return err
 }
 
-// abandon gives up on what is still under way, and says what that is. A body that
-// outlives its disposal is not renewed any more. The error is nil if nothing is
-// under way by now.
+// abandon gives up on what is held or under way, and says what that is: it is not renewed
+// any more. The error is nil if there is nothing by now.
 func (m *Machine) abandon(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h := m.cur.Load()
 	switch {
-	case !m.inUse:
+	case h == nil && !m.inUse:
 		return nil
 	case h == nil:
 		return m.disposeError(ctx, "an acquisition is still under way")
@@ -108,6 +119,9 @@ func (m *Machine) abandon(ctx context.Context) error {
 		return m.disposeError(ctx, "the lease of token %d is still being released", h.token)
 	}
 	h.abandon()
+	if !h.running {
+		return m.disposeError(ctx, "it is still held under token %d; its lease is left to expire", h.token)
+	}
 	if h.left != nil {
 		return m.disposeError(ctx, "what a body left running still runs under token %d; its lease is left to expire, and released when that has ended", h.token)
 	}

@@ -26,17 +26,15 @@ import (
 type Member struct {
 	mu      sync.Mutex                // guards what follows
 	machine func() *lifecycle.Machine // of the present start; nil until the lock is built
-	dispose func(context.Context) error
 	wait    context.Context
 	named   bool // a hook of this stop has returned what outlives it
 }
 
-// Join says what a stop needs of a lock that was built: its machine of the present start,
-// and how to dispose of it.
-func (m *Member) Join(machine func() *lifecycle.Machine, dispose func(context.Context) error) {
+// Join says what a stop needs of a lock that was built: its machine of the present start.
+func (m *Member) Join(machine func() *lifecycle.Machine) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.machine, m.dispose = machine, dispose
+	m.machine = machine
 }
 
 // Begun returns the context of the stop under way, or nil.
@@ -65,15 +63,15 @@ func (m *Member) Once(err error) error {
 	return err
 }
 
-// Dispose disposes of the lock, if it is built.
-func (m *Member) Dispose(ctx context.Context) error {
+// Drain waits for what runs under the lock, if it is built.
+func (m *Member) Drain(ctx context.Context) error {
 	m.mu.Lock()
-	dispose := m.dispose
+	machine := m.machine
 	m.mu.Unlock()
-	if dispose == nil {
+	if machine == nil {
 		return nil
 	}
-	return m.Once(dispose(ctx))
+	return m.Once(machine().Drain(ctx))
 }
 
 // begin notifies the lock, if it is built, and returns its machine.
