@@ -10,9 +10,9 @@ import (
 	"github.com/lockfx/lockfx/fxlock/internal/graph"
 )
 
-// Body puts an F into the graph: a function whose call runs fn under the lock. F
-// is a func type of the application's own, so handlers take it without importing
-// this package, and tests replace it with fx.Replace:
+// Body puts an F into the graph: a function whose call runs fn under the lock. F is a func
+// type that you define, so handlers take it without importing this package, and tests
+// replace it with fx.Replace:
 //
 //	type Nightly func(context.Context) error
 //
@@ -20,17 +20,16 @@ import (
 //		return db.Rebuild(ctx, fence)
 //	}))
 //
-// fn takes dig parameters of any kind. fx gives those of the application
-// when F is built, so nothing unused is built; those of the run, and what [PerRun]
-// gives, are bound anew for each call. F takes a context.Context first and returns
-// an error last. F may take further inputs, each of a type of its own, which are
-// bound for that call and which fn must take; and it may return values before the
-// error, which fn returns too. They are zero when fn did not run.
+// fn takes dig parameters of any kind. fx provides those of the application when F is
+// built, so nothing unused is built; those of the run, and the values of [PerRun], are
+// bound anew for each call. F takes a context.Context first and returns an error last. F
+// may take further inputs, each of a different type; they are bound for that call, and fn
+// must take them. F may also return values before the error; fn then returns them too. They
+// are zero if fn did not run.
 //
-// F and fn are checked against each other when the option is made. A dependency
-// of fn that the graph cannot provide is an error from fx.New as soon as something takes an
-// F; use [Validate] for an F that nothing takes yet. See [Lock.Run] for the errors of a
-// call.
+// F and fn are checked against each other when the option is made. A dependency of fn that
+// the graph cannot provide is an error from fx.New as soon as something takes an F; use
+// [Validate] for an F that nothing takes yet. See [Lock.Run] for the errors of a call.
 func Body[F any](fn any, opts ...RunOption) Option {
 	run, err := newRunSettings(opts)
 	b := &body{f: reflect.TypeFor[F](), fn: reflect.ValueOf(fn), run: run, pc: graph.CallSite(), purpose: asF{}}

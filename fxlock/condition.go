@@ -15,16 +15,16 @@ import (
 )
 
 // If makes a run evaluate fn, which says whether its body is still wanted: once before it
-// waits for the lock, and again when it has it. fn returns a bool, or a bool and an error.
-// When it returns false, the body does not run, and the error is a [lockfx.SkippedError], or nil
-// with [SkipOn]; either way a [lockfx.EventSkipped] says so.
+// waits for the lock, and again under the lock. fn returns a bool, or a bool and an error.
+// If it returns false, the body does not run, and the error is a [lockfx.SkippedError], or
+// nil with [SkipOn]; either way there is a [lockfx.EventSkipped].
 //
-// fn takes dig parameters, of the application and the context alone: before the lock
-// is acquired there is no token, and nothing is built for the run. Asking for what
-// only a run binds is an error when the option is made. As for a body, values of the
-// application reach the condition of a [Body] by themselves, and others by [Share].
+// fn takes dig parameters, but only the context and values of the application: before the
+// lock is acquired there is no token, and nothing is built for the run. A parameter that
+// only a run binds is an error when the option is made. The condition of a [Body] gets
+// values of the application directly, others need [Share].
 //
-// An error or a panic of fn ends the run, and the lock is given back.
+// An error or a panic of fn ends the run and releases the lock.
 func If(fn any) RunOption {
 	c := &condition{text: "fxlock.If(" + graph.FuncText(fn) + ")", fn: reflect.ValueOf(fn)}
 	return newRunOption(c.text, func(r *runSettings) {
@@ -99,18 +99,18 @@ func (l *Lock) predicateOf(run runSettings) (*predicate, error) {
 	return known, nil
 }
 
-// SkipOn makes it no error that a run did not begin because of one of reasons: the run
-// is skipped, and returns nil and zero values. The reasons can be
+// SkipOn suppresses the error of a run that did not begin for one of reasons: the run is
+// skipped, and returns nil and zero values. The reasons can be
 //
 //   - [lockfx.ErrNotAcquired]: another holds the lock, also after a [Wait]; for schedulers
 //     that should not report "another replica runs this" as a failure.
-//   - [lockfx.ErrSkipped]: [If] said no.
+//   - [lockfx.ErrSkipped]: [If] returned false.
 //
-// What the body itself returns is never skipped, even if it matches: it may be the refusal
-// of another lock, after half of the work. Nor is an outage, a wait that was cancelled or
-// ended by the stop of the application, or a run inside a run of the same lock.
+// An error that the body returns is never suppressed, even if it matches: it may be the
+// refusal of another lock, after half of the work. Nor is an outage, a wait that was
+// cancelled or ended by the stop of the application, or a run inside a run of the same lock.
 //
-// A run that is skipped is a [lockfx.EventSkipped], whose Err is what SkipOn left out.
+// A skipped run emits a [lockfx.EventSkipped], whose Err is the suppressed error.
 func SkipOn(reasons ...error) RunOption {
 	names := make([]string, len(reasons))
 	var skip skips

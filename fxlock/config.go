@@ -15,8 +15,9 @@ import (
 )
 
 // Config is what a program may load from a file or its environment. It is an [Option]: each
-// field that is set does what the option of its name does, which has the rule. A zero field
-// leaves what other options say, or the default. [DecodeConfig] also reads a zero that is written on purpose.
+// field that is set acts as the option of its name, which documents the rule. A zero field
+// leaves what other options set, or the default. [DecodeConfig] also keeps a zero that the
+// map contains.
 type Config struct {
 	Key             string        `mapstructure:"key"`
 	TTL             time.Duration `mapstructure:"ttl"`
@@ -112,16 +113,16 @@ func orOff[T comparable](set T, on Option, unset func(*settings)) Option {
 	return on
 }
 
-// DecodeConfig reads a Config from a map, such as a file of YAML or JSON gives it.
+// DecodeConfig reads a Config from a map, such as the content of a YAML or JSON file.
 // The names are those of the fields in snake case: key, ttl, heartbeat, call_timeout,
 // wait, min_hold, max_hold, release_timeout, teardown_timeout, renew_retry, token_name,
 // holder_name, label, named, private. A duration is a string with a unit, such as "30s":
 // a bare number is refused. wait can also be "forever". An unknown name is an error that
 // suggests a known one.
 //
-// What is written wins over what the program sets before the Config, also when it is
-// false, "0s" or "": wait, call_timeout, min_hold and max_hold are then off. What must be
-// right between two options is checked if both are written, and otherwise by [Module].
+// A value in the map takes precedence over options before the Config, also if it is
+// false, "0s" or "": wait, call_timeout, min_hold and max_hold are then off. A rule about
+// two options is checked here if both are in the map, and otherwise by [Module].
 //
 // All faults are reported together, each matches [lockfx.ErrConfig], and the Config is
 // then zero.

@@ -11,55 +11,55 @@
 //			})),
 //	)
 //
-// A run acquires the lock, builds a scope of its own, calls the body, tears the
-// scope down while the token is still valid, and releases:
+// A run acquires the lock, builds its scope, calls the body, tears the scope down
+// while the token is still valid, and releases the lock:
 //
 //	acquire ─▶ bind token and holder ─▶ PerRun constructors ─▶ body ─▶ OnStop hooks ─▶ release
 //	   │                │                        │                          (reverse)
 //	   └── refused      └── fails ───────────────┴──▶ the body never runs; torn down, released
 //
-// # Ways in, from cheap to rich
+// # Ways to run work, from the simplest to the most capable
 //
-//   - [Lock.Do] and [DoValue] take a plain function: no reflection.
-//   - [Lock.Run] and [RunValue] take a function with dig parameters. Values of the
-//     application reach it through [Share].
-//   - [Body] puts a func type of your own into the graph. Handlers then need no
+//   - [Lock.Do] and [DoValue] take a plain function, without reflection.
+//   - [Lock.Run] and [RunValue] take a function with dig parameters. [Share] makes
+//     values of the application available to it.
+//   - [Body] puts a func type that you define into the graph. Handlers then need no
 //     import of this package, and nothing unused is built.
-//   - [PerRun] adds constructors that are built once per run.
+//   - [PerRun] adds constructors that are called once per run.
 //
 // # What a run binds
 //
-// Only what the body and the constructors that it reaches ask for is bound. These
-// shadow values of the application that have the same type:
+// A run binds only what the body, and the constructors that it depends on, take.
+// These values shadow values of the application with the same type:
 //
 //   - context.Context: ends with the caller's, with the loss of the lease and with
 //     the stop of the application; context.Cause says which. It carries the token
 //     ([lockfx.TokenFrom]).
-//   - [lockfx.Token], and the same as `name:"lock:fence"`.
-//   - [lockfx.Holder], and the same as `name:"lock:holder"`: poll Held at no cost.
+//   - [lockfx.Token], also as `name:"lock:fence"`.
+//   - [lockfx.Holder], also as `name:"lock:holder"`. Held is cheap to poll.
 //   - fx.Lifecycle: hooks of this run. Hooks appended to the application's
 //     lifecycle while it runs would never be executed.
-//   - *[Scope]: resolves more by hand.
+//   - *[Scope]: resolves more values by hand.
 //   - *zap.Logger with the key and the fence as fields, if the application has one.
 //   - the inputs of a func type given to [Body].
 //
 // # Several callers
 //
-// A *Lock is one lock, whoever it was injected into: while one caller runs under it, a
-// second one in the same process, say another request, gets a
-// [lockfx.NotAcquiredError] whose Self is true, at once. With [Wait] it takes its place
-// in a line instead: first come, first served, and only the head of the line talks to
-// the store. Who does not wait never overtakes the line. A lock is not reentrant: a body
-// that asks for its own lock is refused at once, and Nested is true.
+// All callers of a *Lock share one lock. While one caller runs under it, a second caller
+// in the same process, such as another request, gets a [lockfx.NotAcquiredError] at once,
+// whose Self is true. With [Wait] it queues instead, first come, first served; only the
+// head of the queue talks to the store. A caller that does not wait cannot jump the queue.
+// A lock is not reentrant: a body that runs its own lock is refused at once, with Nested
+// true.
 //
-// # Not every time
+// # Conditions and limits
 //
-// [If] asks whether the work is still wanted, before and under the lock. [MinHold]
-// keeps a short job from running once on each host, and [MaxHold] a long one from
-// running for ever. [SkipOn] is for
-// schedulers that should not report "another replica runs this" as a failure.
+// [If] evaluates whether the work is still wanted, before and under the lock. [MinHold]
+// keeps a short job from running once on each host; [MaxHold] limits a long one.
+// [SkipOn] is for schedulers that should not report "another replica runs this" as a
+// failure.
 //
-// # Leading, and jobs of the start
+// # Leading, and start jobs
 //
 // [Lead] makes the application campaign for the lock from its start on, and run a
 // function while it leads:
@@ -72,24 +72,17 @@
 //
 // # Stopping
 //
-// fx stops what was built last first. What was built with the lock stops before it;
-// a function made by [Body] stops before the values that it uses: it refuses new
-// calls, cancels the running body with cause [lockfx.ErrDisposed], and waits for it. The lease
-// is renewed until the body has returned and is then released by the goroutine of
-// the run: as long as the process lives, even if fx runs out of time and skips the
-// hook. What is never built is never stopped: nothing is acquired in constructors.
+// fx stops components in reverse order of construction, so what was built with the lock
+// stops before it, and a function made by [Body] stops before the values that it uses.
+// It refuses new calls, cancels the running body with cause [lockfx.ErrDisposed], and
+// waits for it. The lease is renewed until the body has returned. The goroutine of the
+// run then releases it, even if fx runs out of time and skips the hook, as long as the
+// process lives. Constructors acquire nothing, so an application that fails to build
+// holds no lock.
 //
-// The first stop hook of a lock, a body or a [Leadership] notifies all locks of the application at
-// once; each hook then waits for its own runs, until shortly before the time of the stop
-// ends. What has not ended by then is not renewed any more, and the error names it.
-//
-// fx does not know what a body of [Lock.Do] or [Lock.Run] has captured, and may stop it before the
-// lock: [Share] it, which makes the lock depend on it, or end the options of fx.New with
-// [Drain], which makes the stop begin with the locks.
-//
-// An HTTP server whose handlers take a lock stops before it, and its Shutdown waits for
-// them: [Drain] ends bodies and waits before; or end the BaseContext of the server in the
-// hook.
+// An HTTP server whose handlers take a lock stops before the lock, and its Shutdown waits
+// for them. End the BaseContext of the server first, so that bodies and waits are
+// cancelled.
 //
 // An application can be started again. Its locks then keep the last token.
 package fxlock

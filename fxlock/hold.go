@@ -11,17 +11,17 @@ import (
 )
 
 // Wait makes a run wait for the lock, for at most limit; 0 is one try, which is the
-// default. Callers of one *Lock wait in order, and only the first of them talks to
-// the store. Where the store can wake it ([lockfx.Watcher]) it asks when the
-// lease in its way ends, and once a minute; elsewhere about once a second.
+// default. Callers of one *Lock wait in order, and only the first of them talks to the
+// store. If the store can wake it ([lockfx.Watcher]), it asks again when it is woken, when
+// the current lease ends, and once a minute; otherwise about once a second.
 //
-// The limit is for the waiting alone: it is over when the body begins. It is independent
-// of the ttl ([WithTTL]) and of the time limit of one call of the store
-// ([WithCallTimeout]). When it is over, the error matches [lockfx.ErrTimeout] and
-// what was in the way: [lockfx.ErrNotAcquired], or [lockfx.ErrStore] if the store
-// could not be reached. When the context of the run or the application ends first, it
-// matches what ended the waiting instead of ErrTimeout. An outage on the way is one
-// [lockfx.EventFailed], and the store is asked again, ever less often.
+// The limit bounds only the wait, which is over when the body begins. It is independent of
+// the ttl ([WithTTL]) and of the limit of one call of the store ([WithCallTimeout]). When
+// the limit is reached, the error matches [lockfx.ErrTimeout] and the last obstacle:
+// [lockfx.ErrNotAcquired], or [lockfx.ErrStore] if the store could not be reached. If the
+// context of the run or the application ends first, the error matches that cause instead of
+// ErrTimeout. An outage during the wait is one [lockfx.EventFailed]; the store is then
+// asked again at growing intervals.
 func Wait(limit time.Duration) RunOption {
 	text := "fxlock.Wait(" + limit.String() + ")"
 	return newRunOption(text, func(r *runSettings) {
@@ -37,31 +37,30 @@ func Wait(limit time.Duration) RunOption {
 	})
 }
 
-// WaitForever is [Wait] without a limit: the waiting ends with the context of the
-// run, or with the stop of the application.
+// WaitForever is [Wait] without a limit: the wait ends with the context of the run, or
+// with the stop of the application.
 func WaitForever() RunOption {
 	return newRunOption("fxlock.WaitForever()", func(r *runSettings) { r.wait.set(queue.Forever) })
 }
 
-// MinHold keeps the key from everybody for d from when the run asked for it, even if
-// the body is done earlier and whatever came of it: the lease is then set to the
-// rest of d and not renewed. Without it a short job runs once on each of several
-// hosts whose clocks differ, one after the other. d should exceed that difference,
-// and be less than the time from one run to the next. If the rest is shorter than the
-// store's leases can be, the key is kept a little longer. Those who are refused
-// meanwhile see the label of the run that is over. The lease that is asked for is never
-// shorter than the rest of d, so a run whose process dies keeps the key as well: the others
-// then wait for d instead of the ttl.
+// MinHold keeps the key held for d from when the run asked for it, even if the body
+// returns earlier, and whether it succeeded or failed: the lease is then set to the rest
+// of d and not renewed. Without it a short job runs once on each of several hosts whose
+// clocks differ, one after the other. d should exceed that difference, and be less than
+// the time from one run to the next. If the rest is shorter than the store's shortest
+// lease, the key is kept a little longer. Callers that are refused meanwhile see the label
+// of the finished run. The requested lease is never shorter than the rest of d, so a run
+// whose process dies keeps the key as well: the others then wait for d instead of the ttl.
 //
-// A run whose body did not begin, since it was skipped ([If]) or its scope could not
-// be built, keeps nothing.
+// If the body did not begin, because the run was skipped ([If]) or its scope could not be
+// built, the key is released at once.
 func MinHold(d time.Duration) RunOption {
 	return holdOption("fxlock.MinHold", d, func(r *runSettings) { r.minHold.set(d) })
 }
 
 // MaxHold ends a run d after it asked for the lock: the lease is lost with
-// [lockfx.ReasonMaxHold], so the body's context is cancelled, and the key is
-// released when the body has returned.
+// [lockfx.ReasonMaxHold], which cancels the body's context, and the key is released when
+// the body has returned.
 func MaxHold(d time.Duration) RunOption {
 	return holdOption("fxlock.MaxHold", d, func(r *runSettings) { r.maxHold.set(d) })
 }
@@ -77,20 +76,19 @@ func holdOption(name string, d time.Duration, set func(*runSettings)) RunOption 
 	})
 }
 
-// Gate stands in front of the store: a run passes it before it asks, and only the
-// first of those who wait for one *Lock does. The function ThroughHost of package
-// layeredfx makes one that lets one contender of a host through.
+// Gate stands in front of the store: a run passes it before it asks the store, and of the
+// callers that wait for one *Lock only the first one does. Function ThroughHost of package
+// layeredfx makes a gate that lets one contender of a host through.
 //
-// If it has a method Check() error, it is called when the option is made.
+// If a gate has a method Check() error, it is called when the option is made.
 type Gate interface {
-	// Enter passes the gate for key. A limit of 0 is one attempt. Otherwise it waits
-	// until ctx ends, which is within limit, unless limit is negative: then there is
-	// none. ctx bounds Enter, and not what follows.
+	// Enter passes the gate for key. A limit of 0 is one attempt. With a greater limit it waits
+	// until ctx ends, which is within limit; with a negative one it waits without a limit, until
+	// ctx ends. ctx bounds only Enter.
 	//
-	// When it does not pass, err should be a [lockfx.NotAcquiredError] that says who is
-	// in the way. When it does, leave is called once, when the run is over, and its
-	// error is joined to that of the run. note is added to the run's log lines and
-	// events.
+	// If it does not pass, err should be a [lockfx.NotAcquiredError] that says who holds the
+	// gate. If it passes, leave is called once, when the run is over, and its error is joined to
+	// that of the run. note is added to the run's log lines and events.
 	Enter(ctx context.Context, key string, limit time.Duration) (leave func() error, note string, err error)
 }
 

@@ -21,39 +21,40 @@ import (
 
 // Lead makes the application campaign for the lock from its start on, and run fn
 // while it leads: until fn returns, or the lease is lost. Then it stands by again.
-// The others take over as soon as the lock is free.
+// Another application takes over as soon as the lock is free.
 //
 // fn takes dig parameters of any kind, as for [Body], and returns nothing or an
-// error. Its context ends when the term does. What fn returns is what becomes of the term:
+// error. Its context ends when the term does. What fn returns decides what comes next:
 //
 //   - nil: the term is over. After [TermPause] the application campaigns again, or with
-//     [OneTerm] it stays out.
-//   - anything, after [MaxHold] or [Leadership.StepDown] has ended its context, unless it is
-//     an error of its own: an ordinary end as well. After MaxHold the application goes on
-//     after a tenth of a second, in which a store that wakes those who wait lets another one
-//     lead; after StepDown it stays out for TermPause.
-//   - an error of its own, or the lease was lost before fn returned: the term failed. The
+//     [OneTerm] does not campaign again.
+//   - nil or the error of its context, after [MaxHold] or [Leadership.StepDown] has ended
+//     that context: the term ended normally. After MaxHold the application pauses for a tenth
+//     of a second, in which another that the store wakes can take over; after StepDown it
+//     pauses for TermPause.
+//   - another error, or the lease was lost before fn returned: the term failed. The
 //     application stands by again after a pause that grows from about a second to half a
 //     minute, and is short again after a term that lasted a ttl.
 //
-// What fails after fn has returned, the teardown of its scope or the release, is logged
-// and is in [LeadershipEvent], and does not make it a failed term. A panic of fn ends the
-// process, as that of any goroutine does; the lock is released first.
+// A failure after fn has returned, of the teardown of its scope or of the release, is logged
+// and is in [LeadershipEvent]; the term does not fail by it. A panic of fn ends the
+// process, as in any goroutine; the lock is released first.
 //
 // The application's stop cancels fn, keeps renewing until it has returned, and
 // releases, so a successor takes over at once instead of after a ttl. If the time of
-// the stop ends first, the lease is left to expire or to be released when fn does
-// return. Beware of a start that fails because its own time is over: fx stops nothing
-// then, so a campaign that had begun goes on until the process ends.
+// the stop ends first, the lease expires, or is released when fn returns. If a start fails
+// because its timeout is over, fx runs no stop hooks, so a campaign that has begun goes on
+// until the process ends.
 //
-// The campaign waits for the lock whatever [Wait] of the module says; its other
-// options hold for each term: [If] that says no is evaluated again after [TermPause].
+// The campaign waits for the lock without a limit, also if the module has a [Wait]. The other
+// options of the module hold for each term; an [If] that returns false is evaluated again
+// after [TermPause].
 //
-// A first term may begin before the work of an [OnStart] of the same application, unless
+// A first term may begin before the [OnStart] job of the same application, unless
 // [After] says otherwise.
 //
 // A *[Leadership] is in the graph as `name:"<name>"` and, unless the module is
-// [Named], unnamed too. It need not be taken. A module can have one Lead.
+// [Named], unnamed too. Taking it is optional. A module can have one Lead.
 func Lead(fn any, opts ...LeadOption) Option {
 	lead := leadSettings{pause: defaultTermPause}
 	for i, o := range opts {
@@ -104,8 +105,8 @@ func (o leadOption) applyLead(l *leadSettings) { o.apply(l) }
 
 const defaultTermPause = time.Second
 
-// TermPause sets how long to stay out after fn has returned nil, and after
-// [Leadership.StepDown], so that others get their turn; greater than 0, and 1 s by default.
+// TermPause sets the pause after fn has returned nil, and after [Leadership.StepDown], in
+// which others can lead. It must be greater than 0; the default is 1 s.
 func TermPause(d time.Duration) LeadOption {
 	text := "fxlock.TermPause(" + d.String() + ")"
 	return leadOption{text, func(l *leadSettings) {
@@ -116,8 +117,8 @@ func TermPause(d time.Duration) LeadOption {
 	}}
 }
 
-// OneTerm makes the application stay out after fn has returned nil, until its next
-// start. A nil that fn returns after its context has ended does not count: fn was
+// OneTerm ends the campaign when fn has returned nil, until the next start of the
+// application. A nil that fn returns after its context has ended does not count: fn was
 // interrupted.
 func OneTerm() LeadOption {
 	return leadOption{"fxlock.OneTerm()", func(l *leadSettings) { l.oneTerm = true }}

@@ -28,15 +28,15 @@ type Leadership struct {
 	campaign *campaign.Campaign // of the last start, or nil before the first
 }
 
-// IsLeader reports whether a term is under way and its lease can be trusted: it is
-// false from the local deadline on, whether or not anything has run since. It takes
-// no mutex and allocates nothing.
+// IsLeader reports whether a term is under way and its lease can be trusted. It is false
+// from the local deadline on, even if no timer has fired since. It takes no mutex and
+// allocates nothing.
 func (l *Leadership) IsLeader() bool {
 	term := l.term.Load()
 	return term != nil && (*term).Held()
 }
 
-// Token returns the fencing token of the present term, or 0 when IsLeader is false.
+// Token returns the fencing token of the current term, or 0 when IsLeader is false.
 func (l *Leadership) Token() lockfx.Token {
 	if term := l.term.Load(); term != nil {
 		return (*term).Token()
@@ -44,9 +44,9 @@ func (l *Leadership) Token() lockfx.Token {
 	return 0
 }
 
-// Leader asks the store who holds the lock now: a snapshot, for people. The lease is
-// zero when nobody does. If the store can't say, the error matches
-// errors.ErrUnsupported, and if it failed, [lockfx.ErrStore].
+// Leader asks the store who holds the lock now: a snapshot, for people. The lease is zero
+// if the lock is free. If the store can't say, the error matches errors.ErrUnsupported, and
+// if the store failed, [lockfx.ErrStore].
 func (l *Leadership) Leader(ctx context.Context) (lockfx.Lease, error) {
 	key, store := l.ready.lock.Key(), l.ready.lock.store
 	inspector, ok := store.(lockfx.Inspector)
@@ -66,11 +66,12 @@ func (l *Leadership) Leader(ctx context.Context) (lockfx.Lease, error) {
 // ErrSteppedDown is the cause of the context of a term that [Leadership.StepDown] ended.
 var ErrSteppedDown = campaign.ErrSteppedDown
 
-// StepDown ends the present term, if there is one: it cancels fn with the cause
-// [ErrSteppedDown], waits until the lock was released, and leaves the application out for
-// [TermPause], so that another one leads. Then it campaigns again. When it does not lead,
-// nothing happens. If ctx ends first, the error says which term has not ended; the lock is
-// still released when fn does return. fn itself may call it, and is not waited for.
+// StepDown ends the current term, if there is one: it cancels fn with the cause
+// [ErrSteppedDown], waits until the lock is released, and pauses the campaign for
+// [TermPause], so that another application can lead. If this application does not lead,
+// StepDown does nothing. If ctx ends first, the error says which term has not ended; the
+// lock is still released when fn returns. fn may call StepDown, which then does not wait
+// for fn.
 func (l *Leadership) StepDown(ctx context.Context) error {
 	if c := l.present(); c != nil {
 		return c.StepDown(ctx)
@@ -81,9 +82,9 @@ func (l *Leadership) StepDown(ctx context.Context) error {
 // patience is how long a subscriber may take for a change.
 const patience = 5 * time.Second
 
-// Check returns all that is not in order, for alerts and for people: see [Leadership.Live]
+// Check returns everything that is wrong, for alerts and for people; see [Leadership.Live]
 // and [Leadership.Ready] for the probes of an orchestrator. It is nil while the application
-// leads or stands by in good order, and after the term of [OneTerm]. It is an error
+// leads or stands by without a fault, and after the term of [OneTerm]. It is an error
 //
 //   - before the start and after the stop, and when the lock was disposed of;
 //   - when the store failed at the last attempt, or at the last heartbeat ([WithRenewRetry]),
@@ -99,12 +100,12 @@ func (l *Leadership) Check(context.Context) error {
 	return l.fault(errors.Join(c.Check(), l.hub.Blocked(patience)))
 }
 
-// Live is the check for a liveness probe: it returns an error if a function of this
-// process does not return, against which a restart is the remedy, and if nothing else is
-// wrong, such as a store that is down, nil. The cases:
+// Live is the check for a liveness probe. It returns an error if a function of this process
+// does not return, since a restart helps then. Any other fault, such as a store that is
+// down, is nil. The cases:
 //
-//   - the lease was lost, and fn still runs: it does not heed its context. The time that fn
-//     may take to return is the probe's, such as its failureThreshold;
+//   - the lease was lost, and fn still runs: it ignores its context. The probe decides how
+//     long fn may take to return, for example by its failureThreshold;
 //   - the lock is held and fn has not begun, or has returned, for more than 15 s: a
 //     condition, a constructor or a hook of the run does not return;
 //   - a term of an earlier start still runs;
@@ -117,10 +118,10 @@ func (l *Leadership) Live(context.Context) error {
 	return l.fault(errors.Join(c.Live(), l.hub.Blocked(patience)))
 }
 
-// Ready is the check for a readiness probe: it is nil from the start of the application
-// to its stop, or the disposal of the lock, whether or not it leads, and whether or not the
-// store can be reached: a replica that stands by serves its requests all the same. Where
-// the leader alone is to get requests, [Leadership.IsLeader] is the check.
+// Ready is the check for a readiness probe. It is nil from the start of the application to
+// its stop, or to the disposal of the lock. It does not matter whether the application leads
+// or the store can be reached: a replica that stands by still serves requests. If only the
+// leader should get requests, use [Leadership.IsLeader].
 func (l *Leadership) Ready(context.Context) error {
 	c := l.present()
 	if c == nil {
@@ -175,15 +176,14 @@ type LeadershipEvent struct {
 	Missed int
 }
 
-// Subscribe makes f be called with the present state, once the application was started,
-// and then with every change, in order, one at a time. f has a goroutine of its own:
-// neither fn, nor the campaign, nor other subscribers wait for it, so a change may be old
-// when f gets it; whoever is about to act asks [Leadership.IsLeader]. A panic of f
-// ends the process.
+// Subscribe calls f with the current state, once the application has started, and then with
+// every change, in order, one at a time. f runs in a separate goroutine: fn, the campaign and
+// other subscribers don't wait for it, so a change may be old when f gets it. Check
+// [Leadership.IsLeader] before you act on it. A panic of f ends the process.
 //
 // If f falls behind by more than 64 changes it misses the oldest ones. If it takes more
-// than 5 s for one, [Leadership.Check] says so. The application's stop waits for f, for as
-// long. stop, which f itself may call, ends the subscription without waiting for a call
+// than 5 s for one, [Leadership.Check] says so. The application's stop waits for f, for at
+// most 5 s. stop, which f may call too, ends the subscription without waiting for a call
 // under way.
 func (l *Leadership) Subscribe(f func(LeadershipEvent)) (stop func()) {
 	var pcs [1]uintptr

@@ -125,25 +125,23 @@ func (l *Lock) stillRunning() []*lifecycle.Machine {
 // Key returns the key in the store.
 func (l *Lock) Key() string { return l.settings.key }
 
-// State returns where the lock stands.
+// State returns the state of the lock.
 func (l *Lock) State() lockfx.State { return l.machine.Load().State() }
 
 // Held reports whether a lease is held and its local deadline has not passed.
 func (l *Lock) Held() bool { return l.machine.Load().Held() }
 
-// Token returns the fencing token of the lease that is held, or 0.
+// Token returns the fencing token of the current lease, or 0.
 func (l *Lock) Token() lockfx.Token { return l.machine.Load().Token() }
 
-// Acquire asks the store once, for a hold without a body: [Lock.Run] and [Lock.Do]
-// are safer, since they always release. ctx bounds the attempt, not the hold.
+// Acquire asks the store once, for a hold without a body. [Lock.Run] and [Lock.Do] are safer,
+// since they always release. ctx bounds the attempt, not the hold.
 //
-// It returns true only for a grant that is exactly one and whose token exceeds the
-// last one. Contention is (false, nil); an outage ([lockfx.ErrStore]), a malformed
-// grant ([lockfx.ErrBadGrant]), a token that does not rise
-// ([lockfx.ErrFenceRegressed]), a dead ctx and a disposed lock
-// ([lockfx.ErrDisposed]) are (false, error). While the lock is not Idle or
-// Released, or others wait for it ([Wait]), it returns [lockfx.ErrNotIdle] at once and
-// changes nothing.
+// It returns true only for a valid grant whose token exceeds the last one. Contention is
+// (false, nil). These are (false, error): an outage ([lockfx.ErrStore]), a malformed grant
+// ([lockfx.ErrBadGrant]), a token that does not rise ([lockfx.ErrFenceRegressed]), a ctx that
+// has ended, and a disposed lock ([lockfx.ErrDisposed]). While the lock is not Idle or Released,
+// or others wait for it ([Wait]), it returns [lockfx.ErrNotIdle] at once and changes nothing.
 func (l *Lock) Acquire(ctx context.Context) (bool, error) {
 	m := l.machine.Load()
 	if !m.Disposed() && !l.queue.Idle() { // a try never overtakes those who wait
@@ -152,34 +150,31 @@ func (l *Lock) Acquire(ctx context.Context) (bool, error) {
 	return m.Acquire(l.labelled(ctx, ""))
 }
 
-// Release gives the lease back. It returns true only if the store confirmed it,
-// and leaves the lock Released whatever the store answered. It goes on when ctx
-// has ended, within the release timeout. When nothing is held it returns
-// (false, nil). The lease of a run is released by the run alone: the error then
-// matches [lockfx.ErrNotIdle]. A lease whose [MinHold] is not over is set to the rest
-// of it instead.
+// Release releases the lease. It returns true only if the store confirmed it, and leaves
+// the lock Released whatever the store answered. It goes on when ctx has ended, within the
+// release timeout. If nothing is held it returns (false, nil). Only the run releases the
+// lease of a run: the error then matches [lockfx.ErrNotIdle]. A lease whose [MinHold] is not
+// over is set to the rest of it instead.
 func (l *Lock) Release(ctx context.Context) (bool, error) {
 	return l.machine.Load().Release(ctx)
 }
 
-// Tick is one heartbeat, as the lock's own timer makes it. It reports whether the
-// lease is still held; the error says how it was lost, or, with [WithRenewRetry],
-// what failed. A ctx that ends before the store has answered is a renewal that failed:
-// without WithRenewRetry it loses the lease. When nothing is held, or after Dispose, it
-// returns (false, nil) and does not touch the store.
+// Tick is one heartbeat, as the lock's timer makes it. It reports whether the lease is
+// still held; the error says how it was lost or, with [WithRenewRetry], what failed. If ctx
+// ends before the store has answered, the renewal has failed: without WithRenewRetry that
+// loses the lease. If nothing is held, or after Dispose, it returns (false, nil) and does
+// not ask the store.
 func (l *Lock) Tick(ctx context.Context) (bool, error) {
 	return l.machine.Load().Tick(ctx)
 }
 
-// Dispose ends the lock; the application's stop does it for a lock in a graph. It
-// refuses new runs, cancels the body of one under way with cause
-// [lockfx.ErrDisposed], keeps renewing until it has returned and released, and may
-// be called more than once. If ctx ends first, the error says so: the lease is not
-// renewed any more, never released under the running body, and released by the run
-// when its body returns.
+// Dispose ends the lock; the application's stop does it for a lock in a graph. It refuses
+// new runs, cancels the running body with cause [lockfx.ErrDisposed], and renews until the
+// body has returned and the run has released the lease. It may be called more than once. If
+// ctx ends first, the error says so: the lease is not renewed any more, and the run releases
+// it when its body returns, never before.
 //
-// A body that calls Dispose waits for itself until ctx ends; it should return
-// instead, or use fx.Shutdowner.
+// A body should not call it, but use fx.Shutdowner: Dispose would wait for it until ctx ends.
 func (l *Lock) Dispose(ctx context.Context) error {
 	return l.machine.Load().Dispose(ctx)
 }

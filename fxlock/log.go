@@ -77,11 +77,10 @@ func keyField(key string) zap.Field { return zap.String("key", key) }
 
 func fenceField(token lockfx.Token) zap.Field { return zap.Int64("fence", int64(token)) }
 
-// WithOnLost makes onLost be called once for each lease that is lost, after the
-// context of the run has been cancelled, outside of every mutex. It is called after the
-// observers ([Observer]), and may wait for the run, or call [Lock.Dispose]: the run does
-// not wait for it. A panic of it is contained and reported as
-// [lockfx.EventCallbackPanicked].
+// WithOnLost calls onLost once for each lease that is lost, after the context of the run
+// has been cancelled, with no mutex held. It is called after the observers ([Observer]), and
+// may wait for the run, or call [Lock.Dispose]: the run does not wait for it. A panic of it
+// is recovered and reported as [lockfx.EventCallbackPanicked].
 func WithOnLost(onLost func(lockfx.Reason)) Option {
 	text := "fxlock.WithOnLost(" + orNil(onLost, "func") + ")"
 	return option{text, func(s *settings) {
@@ -92,14 +91,13 @@ func WithOnLost(onLost func(lockfx.Reason)) Option {
 	}}
 }
 
-// Observer makes observe receive every event of the lock, in order, one at a time,
-// outside of every mutex: all that the log says, for metrics and traces. It may be
-// given more than once. A panic of it is contained and reported as
-// [lockfx.EventCallbackPanicked].
+// Observer calls observe with every event of the lock, in order, one at a time, with no
+// mutex held: everything that is logged, for metrics and traces. It may be given more than
+// once. A panic of it is recovered and reported as [lockfx.EventCallbackPanicked].
 //
-// observe should return soon. A body begins when observe knows of the acquisition, so it
-// must not wait for a run, nor call [Lock.Dispose] during one. At most 1,024 events wait
-// for it, and losses up to twice as many: more are dropped, and
+// observe should return soon. A body begins only when observe has received the acquisition,
+// so observe must not wait for a run, nor call [Lock.Dispose] during one. At most 1,024
+// events wait for it, and losses up to twice as many: more are dropped, and
 // [lockfx.EventsDropped] says how many.
 func Observer(observe func(lockfx.Event)) Option {
 	text := "fxlock.Observer(" + orNil(observe, "func") + ")"

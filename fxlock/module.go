@@ -14,15 +14,15 @@ import (
 	"github.com/lockfx/lockfx/internal/runscope"
 )
 
-// Module puts a lock into an fx application: a *Lock as `name:"<name>"` and,
-// unless [Named] is given, unnamed too, and an F for each [Body]. The key is the
-// name and the ttl 30 s, or 5 s where there is an [OnStart], unless options say otherwise.
+// Module puts a lock into an fx application: a *Lock as `name:"<name>"` and, unless
+// [Named] is given, unnamed too, and an F for each [Body]. Unless options set them, the
+// key is the name, and the ttl is 30 s, or 5 s in a module with an [OnStart].
 //
-// The store is what [WithStore], [StoreFrom] or [StoreFromGraph] say. Without any
-// of them it is a fresh memory store, and a warning says that other processes are
-// not excluded.
+// [WithStore], [StoreFrom] or [StoreFromGraph] choose the store. Without any of them
+// the lock uses a new memory store, and logs a warning that it does not exclude other
+// processes.
 //
-// The application's stop disposes of the lock after all that was built with it has
+// The application's stop disposes of the lock when everything that was built with it has
 // stopped; see [Lock.Dispose]. Nothing is acquired while the application is built.
 // Faults of the options are errors of fx.New, all at once.
 func Module(name string, opts ...Option) fx.Option {
@@ -135,10 +135,9 @@ func Bind(name string, lock *Lock) fx.Option {
 	)
 }
 
-// New returns a lock that belongs to no application: whoever makes it disposes of
-// it, or hands it to [Bind]. [WithKey] and [WithTTL] are required. Options that
-// take values from a graph are refused. All faults are reported together; each
-// matches [lockfx.ErrConfig].
+// New returns a lock outside an application. The caller disposes of it, or passes it to
+// [Bind]. [WithKey] and [WithTTL] are required. Options that take values from a graph are
+// refused. All faults are reported together; each matches [lockfx.ErrConfig].
 func New(opts ...Option) (*Lock, error) {
 	s, err := newSettings(&settings{}, opts)
 	if err != nil {
@@ -153,9 +152,9 @@ func New(opts ...Option) (*Lock, error) {
 
 // Namespace puts name and a slash before the keys of an application's locks, so that two
 // applications that share a store, and both have a fxlock.Module("migrations"), don't
-// wait for each other. A key that [WithKey] sets stays as it is: that is how two
-// applications share a lock. A name that makes a key which [lockfx.CheckKey] refuses is an
-// error of fx.New. The locks of [New] have no namespace.
+// exclude each other. A key that [WithKey] sets stays as it is, so two applications can
+// share a lock by it. If name makes a key that [lockfx.CheckKey] refuses, fx.New fails.
+// The locks of [New] have no namespace.
 func Namespace(name string) fx.Option {
 	site := graph.CallSite()
 	if err := lockfx.CheckKey(name); err != nil {
@@ -180,8 +179,8 @@ func (s *settings) in(n namespace) (*settings, error) {
 	return &own, lockfx.CheckKey(own.key)
 }
 
-// Named leaves the lock without its unnamed binding: it is in the graph under
-// `name:"..."` alone. All but one of an application's modules need it.
+// Named leaves out the unnamed binding: the lock is in the graph only as `name:"..."`.
+// All but one of an application's modules need it.
 func Named() Option {
 	return option{"fxlock.Named()", func(s *settings) {
 		s.named = true
@@ -189,8 +188,7 @@ func Named() Option {
 	}}
 }
 
-// Private keeps the lock, its bodies and its store inside the fx.Module that the
-// module stands in.
+// Private keeps the lock, its bodies and its store inside the enclosing fx.Module.
 func Private() Option {
 	return option{"fxlock.Private()", func(s *settings) {
 		s.private = true

@@ -18,24 +18,24 @@ import (
 )
 
 // OnStart runs fn under the lock while the application starts, such as a migration
-// that one replica runs while the others wait for it. A fault fails the start with
-// its cause, and the lock is released whatever happened. [If] says whether the work
-// is still needed: a run that it skips is no fault.
+// that one replica runs while the others wait for it. If fn fails, the start fails with
+// its cause; the lock is released in every case. [If] says whether the work is still
+// needed: a run that it skips does not fail the start.
 //
 // It waits for the lock, and works, for as long as the context of the start lasts, less
-// a twentieth of that, a second at most, so that the start can say what it was about;
+// a twentieth of that, a second at most, so that the start can report the cause;
 // [Wait] can make the wait shorter. fx.StartTimeout, 15 s unless set, must leave time for
-// the work of the others as well, and for the lease of one that dies in its work: the ttl of
-// a module with an OnStart is 5 s unless [WithTTL] sets it, and one that is not shorter than
-// the start is warned of. A fn that does not heed the end of its context keeps
+// the work of other replicas, and for the lease of one that dies in its work. The ttl of
+// a module with an OnStart is therefore 5 s unless [WithTTL] sets it, and a ttl that is not
+// shorter than the start logs a warning. If fn ignores the end of its context, it keeps
 // its lease until it returns, even though the start has failed by then.
 //
-// When fn has returned nil under a lease that is still held, the work is done: what fails
-// afterwards, the teardown of its scope or the release, is logged and fails no start. A
-// lease that was lost before fails it, since another replica may have worked meanwhile.
+// When fn has returned nil under a lease that is still held, the work is done: a later
+// failure of the teardown or the release is logged and does not fail the start. If the
+// lease was lost before, the start fails, since another replica may have worked meanwhile.
 //
-// M is a marker type of the application's own, and M is in the graph: what takes an
-// M has its OnStart hooks after the work.
+// M is a marker type that you define, and M is in the graph: the OnStart hooks of what
+// takes an M run after the work.
 //
 //	type Migrated struct{}
 //
@@ -46,7 +46,7 @@ import (
 //
 // CONSTRUCTORS STILL RUN FIRST: fx builds everything before it starts anything, so
 // the constructor of what takes an M must not rely on the work yet. The work runs
-// even if nothing takes M. A test that supplies its own, fx.Replace(Migrated{}), keeps
+// even if nothing takes M. A test that replaces it, fx.Replace(Migrated{}), keeps
 // it from running.
 //
 // fn takes dig parameters of any kind, as for [Body], and returns nothing or an
@@ -140,20 +140,19 @@ type RunOrLeadOption interface {
 	LeadOption
 }
 
-// After makes what it is given to depend on the job of the start [OnStart] that has the
-// marker M:
+// After makes a [Lead], a [Body] or an [OnStart] depend on the start job with the marker M:
 //
-//   - a [Lead] campaigns once the job is done. Without it a first term may begin before the
+//   - a Lead campaigns once the job is done. Without After a first term may begin before the
 //     job, since fx starts what was built first;
-//   - what takes the F of a [Body] starts after the job;
+//   - what takes the F of a Body starts after the job;
 //   - an OnStart runs after the other one.
 //
-// If the job fails, they don't begin. M must be in the graph. It may be given more than
-// once. A function that takes an M says the same.
+// If the job fails, they don't begin. M must be in the graph. After may be given more than
+// once. A function that takes an M has the same effect.
 func After[M any]() RunOrLeadOption { return orderOption{"After", reflect.TypeFor[M](), true} }
 
-// NotAfter says that a [Lead] need not wait for the job of the start that has the marker M,
-// which [Validate] otherwise asks for.
+// NotAfter says that a [Lead] need not wait for the start job with the marker M. [Validate]
+// requires After or NotAfter.
 func NotAfter[M any]() LeadOption { return orderOption{"NotAfter", reflect.TypeFor[M](), false} }
 
 // orderOption is an order to a job of the start.

@@ -28,8 +28,8 @@ func WithKey(key string) Option {
 	return option{call("WithKey", key), func(s *settings) { s.key, s.ownKey = key, true }}
 }
 
-// WithTTL sets the lease asked for, 1 ms or more; the default of a module is 30 s, and 5 s
-// where there is an [OnStart], so that a replica that dies in its work does not fail the
+// WithTTL sets the ttl of the lease, 1 ms or more; the default of a module is 30 s, and 5 s
+// in a module with an [OnStart], so that a replica that dies in its work does not fail the
 // starts of others. A holder that dies blocks the others for at most this long. [New]
 // requires it.
 func WithTTL(ttl time.Duration) Option {
@@ -49,35 +49,34 @@ func WithHeartbeat(interval time.Duration) Option {
 	return positive("fxlock.WithHeartbeat", interval, func(s *settings) { s.heartbeat = interval })
 }
 
-// WithReleaseTimeout bounds giving a lease back, which goes on when the context of
-// the run has ended; the default is the smaller of the ttl and 5 s.
+// WithReleaseTimeout bounds a release, which goes on when the context of the run has ended;
+// the default is the smaller of the ttl and 5 s.
 func WithReleaseTimeout(d time.Duration) Option {
 	return positive("fxlock.WithReleaseTimeout", d, func(s *settings) { s.releaseTimeout = d })
 }
 
 // WithTeardownTimeout bounds the teardown of a run's scope: its OnStop hooks, which run while
 // the lease is still held and renewed; the default is 15 s, as in fx. Their context ends
-// with it, and with a loss of the lease under them. Half of it is for what a body has left
-// running in a [Scope].
+// with the timeout, and with a loss of the lease. Half of the timeout is for what a body has
+// left running in a [Scope].
 //
-// The run does not wait for a hook that does not heed its context: a tenth of the timeout
-// later it returns an error that says which one. The lease is then not renewed any more, and
-// released when the hook has returned and those behind it were called; until then this lock
-// is not idle.
+// The run does not wait for a hook that ignores its context: a tenth of the timeout later it
+// returns an error that names the hook. The lease is then not renewed any more. It is released
+// when the hook has returned and the remaining hooks were called; until then this lock is not
+// idle.
 func WithTeardownTimeout(d time.Duration) Option {
 	return positive("fxlock.WithTeardownTimeout", d, func(s *settings) { s.teardownTimeout = d })
 }
 
-// WithRenewRetry makes a heartbeat that met an error be tried again, with
-// back-off, until the local deadline: the lease is ours until then. Without it any
-// error loses the lease at once. A heartbeat that the store refused is final in
-// both cases.
+// WithRenewRetry retries a heartbeat that met an error, with back-off, until the local
+// deadline: the lease is still valid until then. Without it any error loses the lease at
+// once. A heartbeat that the store refuses is final in both cases.
 func WithRenewRetry() Option {
 	return option{"fxlock.WithRenewRetry()", func(s *settings) { s.renewRetry = true }}
 }
 
-// WithClock sets the clock that leases are judged by on this side, and its timers.
-// A default memory store uses it too.
+// WithClock sets the clock by which this process trusts its leases, and its timers. A
+// default memory store uses it too.
 func WithClock(clock lockfx.Clock) Option {
 	text := "fxlock.WithClock(" + orNil(clock, fmt.Sprintf("%T", clock)) + ")"
 	return option{text, func(s *settings) {
@@ -89,8 +88,8 @@ func WithClock(clock lockfx.Clock) Option {
 	}}
 }
 
-// WithLabel sets what those who are refused see as the holder. It is for people
-// and decides nothing. Without one, or with "", it is the label of the run's context
+// WithLabel sets the name of the holder that refused callers see. It is for people and
+// decides nothing. Without one, or with "", it is the label of the run's context
 // ([lockfx.WithLabel]), or else host/pid/lock.
 func WithLabel(label string) RunOption {
 	return runOption{
@@ -99,8 +98,8 @@ func WithLabel(label string) RunOption {
 	}
 }
 
-// WithCallTimeout bounds each single call of the store. Without it a request or a
-// heartbeat is bounded by the lease, and a release by [WithReleaseTimeout].
+// WithCallTimeout bounds each call of the store. Without it the lease bounds a request or a
+// heartbeat, and [WithReleaseTimeout] a release.
 func WithCallTimeout(d time.Duration) Option {
 	return positive("fxlock.WithCallTimeout", d, func(s *settings) { s.callTimeout = d })
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/lockfx/lockfx/internal/queue"
 )
 
-// Do runs body under the lock, without dependency injection and so at the least
-// cost: acquire, body, release. See [Lock.Run] for the context and the errors; a
-// [lockfx.ScopeError] says that the lease was lost, or ctx ended, before body began.
+// Do runs body under the lock without dependency injection, which costs least: acquire,
+// body, release. See [Lock.Run] for the context and the errors. A [lockfx.ScopeError]
+// says that the lease was lost, or ctx ended, before body began.
 func (l *Lock) Do(ctx context.Context, body func(context.Context, lockfx.Holder) error, opts ...RunOption) error {
 	run, err := l.settle(opts)
 	if err != nil {
@@ -33,8 +33,8 @@ func (l *Lock) Do(ctx context.Context, body func(context.Context, lockfx.Holder)
 	})
 }
 
-// DoValue is [Lock.Do] for a body that returns a value. When the body did not run
-// the value is zero; when it ran, it is the body's, whatever the error.
+// DoValue is [Lock.Do] for a body that returns a value. If the body did not run, the
+// value is zero; if it ran, it is the body's, even if there is an error.
 func DoValue[T any](ctx context.Context, l *Lock, body func(context.Context, lockfx.Holder) (T, error), opts ...RunOption) (T, error) {
 	var v T
 	if body == nil {
@@ -47,34 +47,32 @@ func DoValue[T any](ctx context.Context, l *Lock, body func(context.Context, loc
 	return v, err
 }
 
-// Run runs body under the lock: acquire, build a fresh scope that binds the
-// fencing token and the holder, call body, tear the scope down in reverse order
-// while the token is valid, release. The last two always happen, also when body
-// panics or ends its goroutine.
+// Run runs body under the lock: acquire, build a new scope that binds the fencing token
+// and the holder, call body, tear the scope down in reverse order while the token is
+// valid, release. Teardown and release always happen, even if body panics or ends its
+// goroutine.
 //
 // body is a function that returns nothing or an error. Its parameters are dig
 // parameters of any kind; the package documentation lists what a run binds.
-// Values of the application reach it through [Share].
+// [Share] makes values of the application available to it.
 //
-// The context that it can take ends with ctx, with the loss of the lease (its
+// The context that body can take ends with ctx, with the loss of the lease (its
 // cause is then a [lockfx.LostError]) and with the stop of the application (cause
 // [lockfx.ErrDisposed]).
 //
-// When nothing else failed, the error is body's own. Otherwise the errors are
-// joined, body's first. A body that returned nil although its lease was lost gets
-// the LostError. When the lease was not to be had it is a
-// [lockfx.NotAcquiredError], and when the scope could not be built a
-// [lockfx.ScopeError]; body did not run then. errors.Is finds each of the errors that
-// are joined. The error does not say whether body returned nil: a caller who must know
-// that the work was done, whatever became of the lease, has body set a variable, or
-// return a value ([RunValue]), which comes back with any error.
+// If nothing else failed, the error is body's own. Otherwise the errors are joined,
+// body's first, and errors.Is finds each of them. If the lease was lost, there is a
+// LostError even if body returned nil. If body did not run, the error is a
+// [lockfx.NotAcquiredError] when another holds the lock, and a [lockfx.ScopeError] when
+// the scope could not be built. The error does not say whether body returned nil. A
+// caller that must know whether the work was done lets body set a variable or return a
+// value ([RunValue]), which is returned with any error.
 func (l *Lock) Run(ctx context.Context, body any, opts ...RunOption) error {
 	return l.runBody(ctx, body, reflect.Value{}, opts)
 }
 
-// RunValue is [Lock.Run] for a body that returns a T, or a T and an error. When
-// the body did not run the value is zero; when it ran, it is the body's, whatever
-// the error.
+// RunValue is [Lock.Run] for a body that returns a T, or a T and an error. If the body
+// did not run, the value is zero; if it ran, it is the body's, even if there is an error.
 func RunValue[T any](ctx context.Context, l *Lock, body any, opts ...RunOption) (T, error) {
 	var v T
 	err := l.runBody(ctx, body, reflect.ValueOf(&v).Elem(), opts)

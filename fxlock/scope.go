@@ -15,9 +15,9 @@ import (
 	"github.com/lockfx/lockfx/internal/runscope"
 )
 
-// Scope is the scope of one run, for bodies that resolve by hand what they may or
-// may not need. It reaches the values of the run, what [PerRun] builds and what
-// [Share] shares. After the run it resolves nothing. It is safe for concurrent use.
+// Scope is the scope of one run, for bodies that decide at run time what they need. It
+// resolves the values of the run, and the values of [PerRun] and [Share]. After the run it
+// resolves nothing. It is safe for concurrent use.
 type Scope struct {
 	lock   *Lock
 	ctx    context.Context // the run's: hooks of what is built later start under it
@@ -25,12 +25,12 @@ type Scope struct {
 	opened *hooks.Lifecycle
 }
 
-// Invoke calls fn, a function that returns nothing or an error, with dig
-// parameters from the scope, and returns its error. If they can't be had the error
-// is a [lockfx.ScopeError] and fn was not called.
+// Invoke calls fn, a function that returns nothing or an error, with dig parameters from
+// the scope, and returns its error. If a parameter can't be resolved, the error is a
+// [lockfx.ScopeError] and fn is not called.
 //
 // Constructors and hooks of the run must not call it: they take what they need as
-// parameters. The hooks of what is built by hand start before fn is called. Once
+// parameters. The hooks of what Invoke builds start before fn is called. Once
 // one of them failed, the scope starts nothing more and every later call fails.
 func (s *Scope) Invoke(fn any) error {
 	v := reflect.ValueOf(fn)
@@ -161,14 +161,13 @@ func (l *Lock) sourceFor(t reflect.Type) (*plan.Source, error) {
 	return known.(*plan.Source), nil
 }
 
-// PerRun adds constructors that are built once for each run, in the run's own
-// scope, and only if the body reaches them. They take the token, the holder, the
-// run's context, its fx.Lifecycle and anything that the body could take; what they
-// give shadows the application's value of the same type for this run. Hooks that
-// they append to the fx.Lifecycle start before the body and stop after it, in
-// reverse order, while the token is still valid.
+// PerRun adds constructors that are called once for each run, in the run's scope, and only
+// if the body depends on them. They take the token, the holder, the run's context, its
+// fx.Lifecycle and anything that the body could take. Their results shadow the application's
+// values of the same type for this run. Hooks that they append to the fx.Lifecycle start
+// before the body and stop after it, in reverse order, while the token is still valid.
 //
-// Each is a plain constructor, an fx.Annotated or what fx.Annotate returns.
+// Each is a plain constructor, an fx.Annotated or the result of fx.Annotate.
 func PerRun(ctors ...any) Option {
 	names := make([]string, len(ctors))
 	for i, c := range ctors {
@@ -187,10 +186,9 @@ func PerRun(ctors ...any) Option {
 	}}
 }
 
-// Share makes a value of the application, unnamed or under the given name,
-// available to bodies that are given to [Lock.Run], and by hand through [Scope].
-// It is built with the lock, so it must not itself depend on the lock; a body that
-// is bound with [Body] needs no Share.
+// Share makes a value of the application, unnamed or under the given name, available to
+// bodies that are given to [Lock.Run], and to [Scope]. It is built with the lock, so it must
+// not depend on the lock. A body that is bound with [Body] needs no Share.
 func Share[T any](name ...string) Option {
 	key := runscope.Key{Type: reflect.TypeFor[T]()}
 	if len(name) > 0 {

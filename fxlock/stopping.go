@@ -14,16 +14,15 @@ import (
 
 // Drain makes the stop of an application begin with its locks: all runs, campaigns and
 // waiters are notified at once, and nothing else stops before they have ended, or before the
-// time of the stop is nearly over. Give it to fx.New as the LAST option: fx stops first what
-// was started last.
+// time of the stop is nearly over. Give it to fx.New as the LAST option, since fx stops in
+// reverse order of starting.
 //
-// Without it the first stop hook of a lock, a body or a leadership notifies all of the
-// application's. What fx stops before that hook, since it was built later, may be closed
-// under a run that uses it. A [Body] and a [Lead] stop before what they take as parameters,
-// in every case. But nothing knows of a value that a body of [Lock.Run] or [Lock.Do] has captured:
-// of NewReports(lock, db) fx may stop the db before the lock, and of
-// NewReports(db, lock) after it. [Share] of the db makes the lock stop before it, too. A lease
-// that is held by hand is left to its holder, who stops later.
+// Without it the first stop hook of a lock, a body or a leadership notifies all locks of the
+// application. Values that were built later stop before that hook, and may be closed under a
+// run that uses them. A [Body] and a [Lead] always stop before what they take as parameters.
+// But fx does not know which values a body of [Lock.Run] or [Lock.Do] has captured: it may
+// stop the db of NewReports(lock, db) before the lock, and that of NewReports(db, lock) after
+// it.
 func Drain() fx.Option {
 	type in struct {
 		fx.In

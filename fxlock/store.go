@@ -32,11 +32,11 @@ func storeText(store lockfx.Store) string {
 	return fmt.Sprintf("%T", store)
 }
 
-// StoreFrom gives the lock a store of its own: ctor is a constructor that takes
-// anything from the graph and returns a [lockfx.Store], or something that is one,
-// and optionally an error. It may be what fx.Annotate returns, say to take a named
-// client; a variadic parameter is left out. Nothing else can reach the store, and if it is a [lockfx.Closer] it
-// is closed after the lock was disposed of. If it can't be built, fx.New fails.
+// StoreFrom gives the lock a store that only this lock uses. ctor is a constructor that
+// takes anything from the graph and returns a [lockfx.Store], or a type that implements it,
+// and optionally an error. It may be the result of fx.Annotate, for example to take a named
+// client; a variadic parameter is left out. If the store is a [lockfx.Closer], it is closed
+// when the lock has been disposed of. If it can't be built, fx.New fails.
 func StoreFrom(ctor any) Option {
 	text := "fxlock.StoreFrom(" + graph.CtorText(ctor) + ")"
 	return option{text, func(s *settings) {
@@ -84,15 +84,14 @@ func (c *storeChoice) tag(lock string) string {
 		"returns another type", lock))
 }
 
-// MemoryStore is a store inside this process: it excludes the goroutines and the
-// applications that share it, and nothing else. It is for programs that run once, and for
-// tests: it keeps every promise of the contract. Make one with [NewMemoryStore]. It is
-// safe for concurrent use.
+// MemoryStore is a store inside this process: it excludes only the goroutines and
+// applications that share it. It is for programs that run once, and for tests, and keeps
+// every promise of the contract. Make one with [NewMemoryStore]. It is safe for concurrent
+// use.
 //
-// Each method returns an error, and has then changed nothing, when its ctx is over (the
-// error matches ctx.Err() and the cause), or when the key or the ttl breaks a rule (the
-// error matches [lockfx.ErrConfig]). The shortest ttl is 1 ns. An expired lease costs
-// nothing, and neither does a key that is not held.
+// Each method returns an error, and changes nothing, when its ctx is over (the error matches
+// ctx.Err() and the cause), or when the key or the ttl breaks a rule (the error matches
+// [lockfx.ErrConfig]). The shortest ttl is 1 ns. Expired leases and free keys take no memory.
 type MemoryStore struct{ engine *memstore.Store }
 
 var (
@@ -117,9 +116,9 @@ type MemoryStoreOption interface {
 	engine() memstore.Option
 }
 
-// MemoryStoreClock makes now the clock of a memory store, instead of time.Now: it judges
-// expiry, and feeds the tokens. It is called under the store's mutex: it must be quick and
-// must not call the store. A nil now is time.Now.
+// MemoryStoreClock makes now the clock of a memory store, instead of time.Now. The clock
+// decides expiry and feeds the tokens. now is called under the store's mutex, so it must be
+// quick and must not call the store. A nil now is time.Now.
 func MemoryStoreClock(now func() time.Time) MemoryStoreOption { return memoryStoreClock(now) }
 
 type memoryStoreClock func() time.Time

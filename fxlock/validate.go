@@ -36,11 +36,11 @@ func (s *settings) provideReach(site uintptr) any {
 	return graph.Located(ctor, site, fx.ResultTags(reachGroup))
 }
 
-// Validate is fx.ValidateApp that also reaches every lock and every [Body] which
-// nothing takes, whose error says what may have been meant by a name or a type of ours that
-// is missing, and that logs nothing unless opts say so. A [Lead] beside an [OnStart] must
-// say whether it begins after that: see [After] and [NotAfter]. Call it in a test of the
-// application: it builds nothing.
+// Validate is fx.ValidateApp that also checks every lock and every [Body] that nothing
+// takes. It builds nothing, and logs nothing unless opts say so. If a name or a type of this
+// package is missing, its error suggests what may have been meant. A [Lead] beside an
+// [OnStart] must say whether it begins after the job: see [After] and [NotAfter]. Call
+// Validate in a test of the application.
 func Validate(opts ...fx.Option) error {
 	type all struct {
 		fx.In
