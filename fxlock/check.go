@@ -104,3 +104,13 @@ var processLabel = sync.OnceValue(func() string {
 	}
 	return host + "/" + strconv.Itoa(os.Getpid()) + "/"
 })
+
+// settle adds up the options of a run.
+func (s *settings) settle(opts []RunOption) (runSettings, error) {
+	run, err := newRunSettings(opts)
+	run = run.over(s.run)
+	if len(run.after) > 0 {
+		err = errors.Join(err, fmt.Errorf("%w: fxlock.After %s", lockfx.ErrConfig, misplacedAfter))
+	}
+	return run, errors.Join(err, run.check())
+}

@@ -162,7 +162,7 @@ func (l *Leadership) hook() fx.Hook {
 // stop it; it ends first, so that there is one at a time.
 func (l *Leadership) start() {
 	lock := l.ready.lock
-	self := lockfx.LabelFrom(lock.labelled(context.Background(), l.ready.run.label))
+	self := lockfx.LabelFrom(lock.settings.labelled(context.Background(), l.ready.run.label))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.campaign = campaign.Start(lock.machine.Load().Disposing(), campaign.Config{

@@ -147,7 +147,7 @@ func (l *Lock) Acquire(ctx context.Context) (bool, error) {
 	if !m.Disposed() && !l.queue.Idle() { // a try never overtakes those who wait
 		return false, fmt.Errorf("acquire %q: %w: others of this process run under it, or wait for it", l.Key(), lockfx.ErrNotIdle)
 	}
-	return m.Acquire(l.labelled(ctx, ""))
+	return m.Acquire(l.settings.labelled(ctx, ""))
 }
 
 // Release releases the lease. It returns true only if the store confirmed it, and leaves
@@ -177,30 +177,6 @@ func (l *Lock) Tick(ctx context.Context) (bool, error) {
 // A body should not call it, but use fx.Shutdowner: Dispose would wait for it until ctx ends.
 func (l *Lock) Dispose(ctx context.Context) error {
 	return l.machine.Load().Dispose(ctx)
-}
-
-// labelled returns ctx with the label that refused callers elsewhere see: own, if it is
-// set.
-func (l *Lock) labelled(ctx context.Context, own string) context.Context {
-	switch s := l.settings; {
-	case own != "":
-		return lockfx.WithLabel(ctx, own)
-	case s.label != "":
-		return lockfx.WithLabel(ctx, s.label)
-	case lockfx.LabelFrom(ctx) != "":
-		return ctx
-	default:
-		return lockfx.WithLabel(ctx, s.ownLabel)
-	}
-}
-
-// unlabelled returns ctx with the label that was given before labelled. A body gets
-// it: under another lock that it takes, the label of this one would be wrong.
-func unlabelled(ctx context.Context, given string) context.Context {
-	if lockfx.LabelFrom(ctx) == given {
-		return ctx
-	}
-	return lockfx.WithLabel(ctx, given)
 }
 
 // join is errors.Join that returns a lone error as it is.

@@ -1,6 +1,7 @@
 package fxlock
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -120,4 +121,28 @@ func (s *settings) lifecycle(store lockfx.Store) lifecycle.Config {
 		OnLost:         s.onLost,
 		Observers:      s.observers,
 	}
+}
+
+// labelled returns ctx with the label that refused callers elsewhere see: own, if it is
+// set.
+func (s *settings) labelled(ctx context.Context, own string) context.Context {
+	switch {
+	case own != "":
+		return lockfx.WithLabel(ctx, own)
+	case s.label != "":
+		return lockfx.WithLabel(ctx, s.label)
+	case lockfx.LabelFrom(ctx) != "":
+		return ctx
+	default:
+		return lockfx.WithLabel(ctx, s.ownLabel)
+	}
+}
+
+// unlabelled returns ctx with the label that was given before labelled. A body gets
+// it: under another lock that it takes, the label of this one would be wrong.
+func unlabelled(ctx context.Context, given string) context.Context {
+	if lockfx.LabelFrom(ctx) == given {
+		return ctx
+	}
+	return lockfx.WithLabel(ctx, given)
 }

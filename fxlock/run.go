@@ -2,8 +2,6 @@ package fxlock
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"reflect"
 	"time"
 
@@ -17,9 +15,9 @@ import (
 // body, release. See [Lock.Run] for the context and the errors. A [lockfx.ScopeError]
 // says that the lease was lost, or ctx ended, before body began.
 func (l *Lock) Do(ctx context.Context, body func(context.Context, lockfx.Holder) error, opts ...RunOption) error {
-	run, err := l.settle(opts)
+	run, err := l.settings.settle(opts)
 	if err != nil {
-		return err
+		return l.scopeError("check the options", err)
 	}
 	if body == nil {
 		return l.scopeError("check the body", plan.ErrNilBody)
@@ -90,9 +88,9 @@ func (l *Lock) runBody(ctx context.Context, body any, dst reflect.Value, opts []
 	if err := plan.CheckFunc(fn, result); err != nil {
 		return l.scopeError("check the body", err)
 	}
-	run, err := l.settle(opts)
+	run, err := l.settings.settle(opts)
 	if err != nil {
-		return err
+		return l.scopeError("check the options", err)
 	}
 	src, err := l.sourceFor(fn.Type())
 	if err != nil {
@@ -148,9 +146,10 @@ func (l *Lock) run(ctx context.Context, j *job, body func(context.Context, *life
 		return l.notBegun(j.settings.skipOn.value, &lockfx.SkippedError{Key: l.Key()}, nil)
 	}
 
+	// Wait and acquire; and release, when what follows has ended.
 	given := lockfx.LabelFrom(ctx)
 	began, unwanted := false, false
-	err := l.queue.Run(l.labelled(ctx, j.settings.label), l.request(j), func(ctx context.Context, h *lifecycle.Hold) (err error) {
+	err := l.queue.Run(l.settings.labelled(ctx, j.settings.label), l.request(j), func(ctx context.Context, h *lifecycle.Hold) (err error) {
 		ctx = unlabelled(ctx, given)
 		j.granted(h)
 
@@ -169,7 +168,9 @@ func (l *Lock) run(ctx context.Context, j *job, body func(context.Context, *life
 		var args []reflect.Value
 		if j.source != nil {
 			scope := l.newScope(ctx)
-			defer func() { err = join(err, scope.close(h)) }()
+			defer func() { // Teardown, while the lease is held.
+				err = join(err, scope.close(h, token))
+			}()
 			if args, err = scope.open(j.source, h, token, j.inputs); err != nil {
 				return err
 			}
@@ -232,17 +233,4 @@ func (l *Lock) mayStart(ctx context.Context, token lockfx.Token) error {
 		return l.scopeError("start the body", lockfx.ErrLost)
 	}
 	return nil
-}
-
-// settle adds up the options of a run.
-func (l *Lock) settle(opts []RunOption) (runSettings, error) {
-	run, err := newRunSettings(opts)
-	run = run.over(l.settings.run)
-	if len(run.after) > 0 {
-		err = errors.Join(err, fmt.Errorf("%w: fxlock.After %s", lockfx.ErrConfig, misplacedAfter))
-	}
-	if err = errors.Join(err, run.check()); err != nil {
-		return run, l.scopeError("check the options", err)
-	}
-	return run, nil
 }

@@ -98,7 +98,7 @@ func (s *Scope) start() error {
 // resolved any more before the first hook stops, or its own would be forgotten. The hooks
 // hear of a loss on the way; after an earlier one they have their time to clean up. What does
 // not end in time keeps the lease, which is not renewed any more.
-func (s *Scope) close(h *lifecycle.Hold) error {
+func (s *Scope) close(h *lifecycle.Hold, token lockfx.Token) error {
 	ctx, end := context.WithCancelCause(context.WithoutCancel(s.ctx))
 	defer end(nil)
 	if h.Held() {
@@ -120,7 +120,6 @@ func (s *Scope) close(h *lifecycle.Hold) error {
 		left = append(left, stopping)
 	}
 	if err = join(err, failure); left != nil {
-		token := lockfx.TokenFrom(s.ctx)
 		err = fmt.Errorf("%w; the lease of token %d is left to expire, and released when that has ended", err, token)
 		h.Leave(left...)
 	}
