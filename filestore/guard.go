@@ -22,7 +22,7 @@ const (
 	patience = 5 * time.Second
 )
 
-var errBusy = errors.New("somebody has kept it locked for too long: a process that was stopped, which lslocks(8) names, or a disk that hangs")
+var errBusy = errors.New("another process has kept it locked for too long: a process that was stopped, which lslocks(8) names, or a disk that hangs")
 
 // guard waits for a guard file, for as long as within and until ctx ends, and takes it:
 // no other process, and no other goroutine, is then in a section under the same guard. A

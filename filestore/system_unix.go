@@ -42,7 +42,7 @@ func shared(dir fs.FileInfo) bool { return dir.Mode().Perm()&0o020 != 0 }
 // checkDir refuses a directory in which other users can do as they like.
 func checkDir(path string, info fs.FileInfo) error {
 	if info.Mode().Perm()&0o002 != 0 {
-		return fmt.Errorf("%w: everybody may write to directory %s (mode %v); give the store one of its own", ErrUnsafe, path, info.Mode())
+		return fmt.Errorf("%w: every user may write to directory %s (mode %v); use a directory for the store alone", ErrUnsafe, path, info.Mode())
 	}
 	if shared(info) && info.Mode()&fs.ModeSticky != 0 {
 		return fmt.Errorf("%w: the users who share directory %s (mode %v) can't replace each other's files; remove the sticky bit", ErrUnsafe, path, info.Mode())

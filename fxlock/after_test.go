@@ -74,7 +74,7 @@ func TestAfter_RejectsMistakes(t *testing.T) {
 		want string
 	}{
 		"no job":          {newErr(fxlock.Module(key, memory(), fxlock.Lead(func() {}, fxlock.After[Migrated]()))), "missing type: fxlock_test.Migrated"},
-		"no marker":       {newErr(fxlock.Module(key, memory(), fxlock.Lead(func() {}, fxlock.After[int]()))), "fxlock.After[int](): invalid configuration: int must be a marker type of your own"},
+		"no marker":       {newErr(fxlock.Module(key, memory(), fxlock.Lead(func() {}, fxlock.After[int]()))), "fxlock.After[int](): invalid configuration: int must be a marker type that you define"},
 		"no marker, not":  {newErr(fxlock.Module(key, memory(), fxlock.Lead(func() {}, fxlock.NotAfter[int]()))), "fxlock.NotAfter[int](): invalid configuration: int must be a marker"},
 		"of a body":       {newErr(fxlock.Module(key, memory(), fxlock.OnStart[Migrated](func() {}, fxlock.After[error]()))), "fxlock.After[error](): invalid configuration: error must be a marker"},
 		"of a module":     {newErr(fxlock.Module(key, memory(), fxlock.After[Migrated]())), "fxlock.After[fxlock_test.Migrated](): is for a fxlock.Body, an OnStart or a Lead"},

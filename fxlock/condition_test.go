@@ -209,30 +209,30 @@ func TestIf_RejectsRunOnlyParameters(t *testing.T) {
 		err  error
 		part string
 	}{
-		"a token, of the lock": {module(fxlock.If(func(lockfx.Token) bool { return true })), "asks for lockfx.Token"},
+		"a token, of the lock": {module(fxlock.If(func(lockfx.Token) bool { return true })), "takes lockfx.Token"},
 		"a holder, of a body": {
 			module(fxlock.Body[conditionJob](body, fxlock.If(func(lockfx.Holder) bool { return true }))),
-			"asks for lockfx.Holder",
+			"takes lockfx.Holder",
 		},
-		"a value of a run, of the lock": {module(perRun, fxlock.If((*wanted).next)), "asks for *fxlock_test.wanted"},
+		"a value of a run, of the lock": {module(perRun, fxlock.If((*wanted).next)), "takes *fxlock_test.wanted"},
 		"an input, of the lock": {
 			module(fxlock.If(func(*inputOfCall) bool { return true }), fxlock.Body[conditionIn](func(*inputOfCall) error { return nil })),
-			"asks for *fxlock_test.inputOfCall",
+			"takes *fxlock_test.inputOfCall",
 		},
 		"a lifecycle, of two bodies": {
 			module(fxlock.Body[conditionJob](body), fxlock.Body[conditionJob2](body), fxlock.If(func(fx.Lifecycle) bool { return true })),
-			"asks for fx.Lifecycle",
+			"takes fx.Lifecycle",
 		},
 		"a scope, of a run": {
 			newLock(t, fxlock.NewMemoryStore()).Do(t.Context(), workNothing, fxlock.If(func(*fxlock.Scope) bool { return true })),
-			"asks for *fxlock.Scope",
+			"takes *fxlock.Scope",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantIs(t, test.err, lockfx.ErrConfig)
 			wantText(t, test.err, "fxlock.If(", test.part, "which only a run binds")
 			if test.err != nil && strings.Count(test.err.Error(), test.part) != 1 {
-				t.Errorf("it is not told once: %v", test.err)
+				t.Errorf("it is not reported once: %v", test.err)
 			}
 		})
 	}

@@ -145,7 +145,7 @@ func (l *Lock) Token() lockfx.Token { return l.machine.Load().Token() }
 func (l *Lock) Acquire(ctx context.Context) (bool, error) {
 	m := l.machine.Load()
 	if !m.Disposed() && !l.queue.Idle() { // a try never overtakes those who wait
-		return false, fmt.Errorf("acquire %q: %w: others of this process run under it, or wait for it", l.Key(), lockfx.ErrNotIdle)
+		return false, fmt.Errorf("acquire %q: %w: other callers in this process run under it, or wait for it", l.Key(), lockfx.ErrNotIdle)
 	}
 	return m.Acquire(l.settings.labelled(ctx, ""))
 }

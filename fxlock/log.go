@@ -125,7 +125,7 @@ func WithLogger(logger *zap.Logger) Option {
 // that silently excludes nobody else is worse than none.
 func warnOfMemory(logger *zap.Logger, lock, key string) {
 	const warning = "no store was chosen: other processes are not excluded"
-	const hint = "add fxlock.WithStore, StoreFrom or StoreFromGraph; WithStore(fxlock.NewMemoryStore()) says that this is meant"
+	const hint = "add fxlock.WithStore, StoreFrom or StoreFromGraph; use WithStore(fxlock.NewMemoryStore()) if this is intended"
 	if logger == nil {
 		fmt.Fprintf(os.Stderr, "fxlock: lock %q: %s; %s\n", lock, warning, hint)
 		return

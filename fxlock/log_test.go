@@ -208,7 +208,7 @@ func stderrOf(t *testing.T, f func()) string {
 // A lock that nobody chose a store for says so once, wherever it can.
 func TestModule_WarnsOnceOfADefaultMemoryStore(t *testing.T) {
 	const warning = `fxlock: lock "nightly": no store was chosen: other processes are not excluded; ` +
-		"add fxlock.WithStore, StoreFrom or StoreFromGraph; WithStore(fxlock.NewMemoryStore()) says that this is meant\n"
+		"add fxlock.WithStore, StoreFrom or StoreFromGraph; use WithStore(fxlock.NewMemoryStore()) if this is intended\n"
 	useIt := func(opts ...fx.Option) {
 		var lock *fxlock.Lock
 		app := fx.New(append(opts, fx.NopLogger, fx.Populate(&lock))...)

@@ -70,10 +70,10 @@ func TestMistakes_GetTheHintThatHelps(t *testing.T) {
 		"a body takes its own lock":            {run(func(*fxlock.Lock) {}), "a run has no use for its own lock", []string{"fxlock.Share"}},
 		"a body takes a token by a wrong name": {run(func(wrongToken) {}), `the token also as name:"lock:fence"`, []string{"fxlock.Share"}},
 		"a second Body for one type": {
-			newErr(module(fxlock.Body[Nightly](rebuild), fxlock.Body[Nightly](rebuild))), "give the second fxlock.Body a type of its own", nil,
+			newErr(module(fxlock.Body[Nightly](rebuild), fxlock.Body[Nightly](rebuild))), "define another type for the second fxlock.Body", nil,
 		},
 		"a second OnStart for one marker": {
-			newErr(module(fxlock.OnStart[Migrated](func() {}), fxlock.OnStart[Migrated](func() {}))), "give the second fxlock.OnStart a type of its own", nil,
+			newErr(module(fxlock.OnStart[Migrated](func() {}), fxlock.OnStart[Migrated](func() {}))), "define another type for the second fxlock.OnStart", nil,
 		},
 		"a second unnamed lock":       {newErr(module(), fxlock.Module("b", memory())), "give every additional module fxlock.Named()", nil},
 		"a second lock of one name":   {newErr(module(), module(fxlock.Named())), "give the second one another name", nil},

@@ -187,7 +187,7 @@ func (o orderOption) applyLead(l *leadSettings) {
 // checkMarker checks the marker type of a job.
 func checkMarker(m reflect.Type) error {
 	if !graph.IsMarker(m) {
-		return fmt.Errorf("%w: %v must be a marker type of your own, such as: type Migrated struct{}", lockfx.ErrConfig, m)
+		return fmt.Errorf("%w: %v must be a marker type that you define, such as: type Migrated struct{}", lockfx.ErrConfig, m)
 	}
 	return nil
 }

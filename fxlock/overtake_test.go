@@ -32,7 +32,7 @@ func TestWait_NobodyJumpsTheQueue(t *testing.T) {
 		refused(lock.Do(t.Context(), workNothing, fxlock.Wait(0)))
 		ok, err := lock.Acquire(t.Context())
 		wantIs(t, err, lockfx.ErrNotIdle)
-		wantText(t, err, `acquire "nightly": lock is not idle: others of this process run under it, or wait for it`)
+		wantText(t, err, `acquire "nightly": lock is not idle: other callers in this process run under it, or wait for it`)
 		if ok || store.asked() != asked {
 			t.Errorf("acquired: %v; the store was asked %d times", ok, store.asked()-asked)
 		}

@@ -13,7 +13,7 @@ type connection struct{ *pgx.Conn }
 // listens on it.
 func (s *Store) listen(ctx context.Context) (ear, error) {
 	if s.pool.Config().ConnConfig.OnNotification != nil {
-		return nil, deafError{"the pool has an OnNotification of its own"}
+		return nil, deafError{"the pool already has an OnNotification"}
 	}
 	pooled, err := s.pool.Acquire(ctx)
 	if err != nil {

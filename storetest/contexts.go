@@ -56,7 +56,7 @@ var contexts = []Promise{
 		}
 	}},
 	{
-		Name: "contexts/lost-reply-leaves-nothing", Text: "A request whose reply is lost leaves no lease behind: its caller undoes it by a tag of its own.",
+		Name: "contexts/lost-reply-leaves-nothing", Text: "A request whose reply is lost leaves no lease behind: its caller undoes it by its tag.",
 		needs: func(h *Harness) bool { return h.LoseReplies != nil },
 		check: func(e *env) {
 			heal, err := e.LoseReplies()

@@ -20,7 +20,7 @@ var exclusion = []Promise{
 		e.granted(e.Store, key)
 		e.refused(e.Store, key)
 	}},
-	{Name: "exclusion/refusal-carries-no-token", Text: "A refusal carries no token, so that nobody can take it for a grant.", check: func(e *env) {
+	{Name: "exclusion/refusal-carries-no-token", Text: "A refusal carries no token, so that it can't be taken for a grant.", check: func(e *env) {
 		e.granted(e.Store, key)
 		if g := e.refused(e.Store, key); g.Token != 0 {
 			e.fail("refused with token %d, want 0", g.Token)
@@ -43,7 +43,7 @@ var exclusion = []Promise{
 		e.refused(e.Store, "b")
 		e.release(e.Store, "b", b, true)
 	}},
-	{Name: "exclusion/one-winner", Text: "Of many who ask at once exactly one is granted, and nobody meets an error.", check: func(e *env) {
+	{Name: "exclusion/one-winner", Text: "Of many concurrent callers exactly one is granted, and none gets an error.", check: func(e *env) {
 		for range 20 {
 			var winners atomic.Int64
 			var token atomic.Int64

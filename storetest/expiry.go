@@ -12,7 +12,7 @@ var expiry = []Promise{
 		e.sleep(e.TTL / 2)
 		e.refused(e.Store, key)
 	}},
-	{Name: "expiry/expired-lease-is-taken-in-one-call", Text: "The first call after the expiry is granted, with nobody's help.", check: func(e *env) {
+	{Name: "expiry/expired-lease-is-taken-in-one-call", Text: "The first call after the expiry is granted, without another call before it.", check: func(e *env) {
 		first := e.granted(e.Store, key)
 		e.outlive(e.TTL)
 		e.rises(first, e.granted(e.Store, key))
@@ -64,7 +64,7 @@ var expiry = []Promise{
 		e.refused(e.Store, key)
 		e.renew(e.Store, key, token, e.TTL, true)
 	}},
-	{Name: "expiry/time-left-is-enough", Text: "Whoever waits for as long as a refusal told him finds the key free, also if the lease was renewed.", check: func(e *env) {
+	{Name: "expiry/time-left-is-enough", Text: "A caller that waits for the time left in a refusal finds the key free, also if the lease was renewed.", check: func(e *env) {
 		e.renew(e.Store, key, e.granted(e.Store, key), 3*e.TTL/2+e.Late, true)
 		if left := e.refused(e.Store, key).RetryAfter; left > 0 {
 			e.outlive(left)

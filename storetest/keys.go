@@ -80,7 +80,7 @@ var ttls = []Promise{
 		e.outlive(smallest)
 		e.granted(e.Store, key)
 	}},
-	{Name: "ttl/long-leases-stay", Text: "A lease of a day is kept, and its time left is told right.", check: func(e *env) {
+	{Name: "ttl/long-leases-stay", Text: "A lease of a day is kept, and its time left is reported correctly.", check: func(e *env) {
 		token := e.grantedFor(e.Store, key, 24*time.Hour)
 		e.outlive(e.TTL)
 		g := e.refused(e.Store, key)
@@ -108,7 +108,7 @@ var ttls = []Promise{
 			e.release(e.Store, key, g.Token, true)
 		}
 	}},
-	{Name: "ttl/odd-fractions-are-no-less", Text: "A ttl that the engine has to round is rounded up, so that nobody takes the lease early.", check: func(e *env) {
+	{Name: "ttl/odd-fractions-are-no-less", Text: "A ttl that the engine has to round is rounded up, so that no other takes the lease early.", check: func(e *env) {
 		ttl := e.TTL + e.TTL/3 + 1
 		e.grantedFor(e.Store, key, ttl)
 		e.sleep(ttl - e.TTL/6)

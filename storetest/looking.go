@@ -90,7 +90,7 @@ var breaking = []Promise{
 		e.release(e.Store, key, old, false)
 		e.renew(e.Store, key, token, e.TTL, true)
 	}},
-	{Name: "break/free-key-is-false", Text: "Breaking a key that nobody holds is false.", needs: isBreaker, check: func(e *env) {
+	{Name: "break/free-key-is-false", Text: "Breaking a free key is false.", needs: isBreaker, check: func(e *env) {
 		e.breaks(false)
 		e.release(e.Store, key, e.granted(e.Store, key), true)
 		e.breaks(false)

@@ -8,7 +8,7 @@ import (
 
 var outages = []Promise{
 	{
-		Name: "outages/acquire-is-an-error", Text: "An outage is an error, never a refusal: nobody holds the key.", needs: canPartition,
+		Name: "outages/acquire-is-an-error", Text: "An outage is an error, never a refusal, which would name a holder.", needs: canPartition,
 		check: func(e *env) {
 			e.cutOff(func(ctx context.Context) {
 				if g, err := e.Store.Acquire(ctx, key, e.TTL); err == nil || g.OK {
@@ -100,7 +100,7 @@ var enduring = []Promise{
 		e.wakes(freed, "the end of a lease that was cut short")
 	}},
 	{
-		Name: "watch/an-outage-is-noticed", Text: "After an outage a watch wakes as before, or its channel is closed: nobody waits on a dead one.",
+		Name: "watch/an-outage-is-noticed", Text: "After an outage a watch wakes as before, or its channel is closed: no caller waits on a dead one.",
 		needs: func(h *Harness) bool { return isWatcher(h) && canPartition(h) },
 		check: func(e *env) {
 			token := e.grantedFor(e.Store, key, e.longLease())
@@ -115,7 +115,7 @@ var enduring = []Promise{
 		},
 	},
 	{
-		Name: "watch/closing-is-noticed", Text: "After Close a watch wakes as before, or its channel is closed: nobody waits on a dead one.",
+		Name: "watch/closing-is-noticed", Text: "After Close a watch wakes as before, or its channel is closed: no caller waits on a dead one.",
 		needs: func(h *Harness) bool { return isWatcher(h) && isCloser(h) },
 		check: func(e *env) {
 			token := e.grantedFor(e.Store, key, e.longLease())

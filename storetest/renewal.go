@@ -50,7 +50,7 @@ var renewal = []Promise{
 		e.outlive(e.TTL)
 		e.refused(e.Store, key)
 	}},
-	{Name: "renew/refuses-an-expired-lease", Text: "An expired lease can't be renewed, even if nobody has taken it.", check: func(e *env) {
+	{Name: "renew/refuses-an-expired-lease", Text: "An expired lease can't be renewed, even if no other has taken the key.", check: func(e *env) {
 		token := e.granted(e.Store, key)
 		e.barelyOutlive(e.TTL)
 		e.renew(e.Store, key, token, e.TTL, false)
@@ -147,7 +147,7 @@ var release = []Promise{
 		e.refused(e.Store, key)
 		e.renew(e.Store, key, token, e.TTL, true)
 	}},
-	{Name: "release/unknown-key-is-false", Text: "Releasing a key that nobody holds is false, and no error.", check: func(e *env) {
+	{Name: "release/unknown-key-is-false", Text: "Releasing a free key is false, and no error.", check: func(e *env) {
 		e.release(e.Store, "never seen", 1, false)
 		e.granted(e.Store, "never seen")
 	}},
@@ -160,7 +160,7 @@ var release = []Promise{
 		e.refused(e.Store, "b")
 		e.release(e.Store, "b", b, true)
 	}},
-	{Name: "release/after-expiry-harms-nobody", Text: "Releasing an expired lease that nobody has taken leaves the key free.", check: func(e *env) {
+	{Name: "release/after-expiry-harms-nobody", Text: "Releasing an expired lease leaves the key free.", check: func(e *env) {
 		token := e.granted(e.Store, key)
 		e.outlive(e.TTL)
 		_, err := e.Store.Release(e.ctx, key, token)

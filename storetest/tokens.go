@@ -27,7 +27,7 @@ var tokens = []Promise{
 		e.renew(e.Store, key, token, e.TTL, true)
 		e.release(e.Store, key, token, true)
 	}},
-	{Name: "tokens/rise-under-contention", Text: "Tokens rise in the order of the holds, whoever holds.", check: func(e *env) {
+	{Name: "tokens/rise-under-contention", Text: "Tokens rise in the order of the holds, across all holders.", check: func(e *env) {
 		var mu sync.Mutex
 		var seen []lockfx.Token
 		e.each(8, func(int) {

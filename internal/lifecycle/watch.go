@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	errNoWatcher = errors.New("the store wakes nobody")
+	errNoWatcher = errors.New("the store cannot notify waiters")
 	errNoSignals = errors.New("the store gave no channel")
 )
 

@@ -45,7 +45,7 @@ func OneOfType(site uintptr, t reflect.Type, option string) any {
 }
 
 func typeRule(name, option string) string {
-	return fmt.Sprintf("a %s, of which there can be one: give the second %s a type of its own", name, option)
+	return fmt.Sprintf("a %s, of which there can be one: define another type for the second %s", name, option)
 }
 
 // OneLead is the rule for the fxlock.Lead of a lock. ordered are the markers of which it

@@ -63,7 +63,7 @@ func CheckPredicate(fn reflect.Value) error {
 // fn must return.
 func CheckPair(f reflect.Type, fn reflect.Value, results string) (inputs []reflect.Type, err error) {
 	if f.Kind() != reflect.Func || f.Name() == "" {
-		return nil, fmt.Errorf("%v must be a func type of your own, such as: type Nightly func(context.Context) error", f)
+		return nil, fmt.Errorf("%v must be a func type that you define, such as: type Nightly func(context.Context) error", f)
 	}
 	if isAnnotated(fn) {
 		return nil, errAnnotated
@@ -86,7 +86,7 @@ func CheckPair(f reflect.Type, fn reflect.Value, results string) (inputs []refle
 	for i := 1; i < f.NumIn(); i++ {
 		in := f.In(i)
 		if seen[in] || in == reflect.TypeFor[context.Context]() {
-			fault("%v takes %v twice: inputs are told apart by their types, so give one a type of its own", f, in)
+			fault("%v takes %v twice: inputs are distinguished by their types, so define a type for one of them", f, in)
 		}
 		seen[in] = true
 		inputs = append(inputs, in)

@@ -24,7 +24,7 @@ func (p *Planner) Condition(fn reflect.Type, inputs []reflect.Type) (*runscope.P
 	var faults []error
 	for _, leaf := range planned.Leaves() {
 		if !slices.Contains(inRun.Leaves(), leaf) {
-			faults = append(faults, fmt.Errorf("asks for %v, which only a run binds: it is asked before there is one", leaf.Key))
+			faults = append(faults, fmt.Errorf("takes %v, which only a run binds: the condition is evaluated before the run begins", leaf.Key))
 		}
 	}
 	return planned, errors.Join(faults...)
