@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/lockfx/lockfx"
@@ -106,22 +107,28 @@ func (s *Scope) close(h *lifecycle.Hold, token lockfx.Token) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.lock.settings.teardownTimeout, s.lock.teardownOver)
 	defer cancel()
-	var left []<-chan struct{}
+	var left *sync.WaitGroup
+	leave := func(ended <-chan struct{}) {
+		if left == nil {
+			left = new(sync.WaitGroup)
+		}
+		left.Go(func() { <-ended })
+	}
 	var err error
 	if s.inner != nil {
 		if resolving := s.inner.Close(); resolving != nil {
 			if err = endsWithin(ctx, s.lock.settings.teardownTimeout/2, resolving); err != nil {
-				left = append(left, resolving)
+				leave(resolving)
 			}
 		}
 	}
 	stopping, failure := s.opened.Stop(ctx)
 	if stopping != nil {
-		left = append(left, stopping)
+		leave(stopping)
 	}
 	if err = join(err, failure); left != nil {
 		err = fmt.Errorf("%w; the lease of token %d is left to expire, and released when that has ended", err, token)
-		h.Leave(left...)
+		h.Leave(left)
 	}
 	if err != nil {
 		return s.fault("tear the scope down", err)

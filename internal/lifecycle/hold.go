@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,12 +15,12 @@ type Hold struct {
 	token    lockfx.Token // set before the hold is published
 	since    time.Time    // when the request left
 	state    atomic.Uint32
+	running  bool // a run owns this hold, and alone releases it
 	deadline atomic.Pointer[time.Time]
 
 	first   time.Time       // the first deadline
 	base    context.Context // carries the values of the acquiring context, and never ends
 	request request         // the context of the request; that of the body descends from the one in it
-	running bool            // a run owns this hold, and alone releases it
 	inside  runContext      // of the body; here it costs no allocation
 	terms   Terms
 
@@ -33,7 +34,7 @@ type Hold struct {
 	failure   error                   // of the store since then: the last one
 	failures  int                     // renewals that failed in a row
 	abandoned bool                    // something outlives its time under the hold: no more heartbeats
-	left      []<-chan struct{}       // what the body left running; each closes at its end
+	left      *sync.WaitGroup         // what the body left running, or nil
 	releasing bool                    // a release has begun
 	loss      *lockfx.LostError
 	onLost    []func(*lockfx.LostError)
@@ -82,13 +83,12 @@ func (h *Hold) OnLost(f func(*lockfx.LostError)) {
 	h.onLost = append(h.onLost, f)
 }
 
-// Leave says that the body returns though some of its work goes on, each of which closes a
-// channel at its end. The lease is not renewed any more, and released when all has ended.
-// It may be called by the body alone.
-func (h *Hold) Leave(work ...<-chan struct{}) {
+// Leave says that the body returns though work goes on. The lease is not renewed any more,
+// and released when that has ended. It may be called by the body alone.
+func (h *Hold) Leave(work *sync.WaitGroup) {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
-	h.left = append(h.left, work...)
+	h.left = work
 	h.abandon()
 }
 

@@ -73,9 +73,7 @@ func (m *Machine) releaseAfter(h *Hold, bodyErr error) error {
 		loss := h.loss
 		m.mu.Unlock()
 		go func() {
-			for _, ended := range h.left {
-				<-ended
-			}
+			h.left.Wait()
 			_, _ = m.release(h.base, h) // the event says how it went
 		}()
 		return withLoss(bodyErr, loss)

@@ -30,7 +30,7 @@ type Lifecycle struct {
 	mu       sync.Mutex // guards what follows
 	waiting  []hook     // appended, not started
 	running  []hook     // to be stopped, the last one first
-	stopping *hook      // whose OnStop is under way, or nil
+	stopping uintptr    // the place of the hook whose OnStop is under way, or 0
 	failure  error      // of those that were stopped
 }
 
@@ -40,9 +40,9 @@ type hook struct {
 	pc uintptr
 }
 
-// place says who appended the hook.
-func (h *hook) place() string {
-	frame, _ := runtime.CallersFrames([]uintptr{h.pc}).Next()
+// place says who appended a hook.
+func place(pc uintptr) string {
+	frame, _ := runtime.CallersFrames([]uintptr{pc}).Next()
 	return fmt.Sprintf("%s (%s:%d)", path.Base(frame.Function), path.Base(frame.File), frame.Line)
 }
 

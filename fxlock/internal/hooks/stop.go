@@ -67,7 +67,7 @@ func (l *Lifecycle) stopAll(ctx context.Context) {
 func (l *Lifecycle) stopped(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.failure, l.stopping = errors.Join(l.failure, err), nil
+	l.failure, l.stopping = errors.Join(l.failure, err), 0
 }
 
 // outcome returns what the hooks failed with so far, and which of them is not waited for
@@ -75,10 +75,10 @@ func (l *Lifecycle) stopped(err error) {
 func (l *Lifecycle) outcome(over error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.stopping == nil || over == nil {
+	if l.stopping == 0 || over == nil {
 		return l.failure
 	}
-	return errors.Join(l.failure, fmt.Errorf("OnStop hook of %s has not returned: %w", l.stopping.place(), over))
+	return errors.Join(l.failure, fmt.Errorf("OnStop hook of %s has not returned: %w", place(l.stopping), over))
 }
 
 // any reports whether there is a hook to stop.
@@ -102,7 +102,7 @@ func (l *Lifecycle) last() (h hook, ok bool) {
 		l.running = l.running[:n-1]
 	}
 	if ok {
-		l.stopping = &h
+		l.stopping = h.pc
 	}
 	return h, ok
 }
