@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// A Watcher is a [Store] that can wake those who wait for a key.
+// A Watcher is a [Store] that can wake the waiters for a key.
 type Watcher interface {
-	// Watch tells when the key MAY be free. The channel has capacity 1; a signal
+	// Watch signals when the key MAY be free. The channel has capacity 1; a signal
 	// may be spurious, but not while nothing happens, since each costs an acquisition,
 	// and none is missed after Watch has returned. A closed channel means that the
 	// watch is lost, as by an outage or by [Closer]: poll, then watch again. A watch
 	// that is lost is never left open.
 	//
 	// The end of a lease by expiry need not signal, so a waiter also tries again after
-	// [Grant.RetryAfter]. A renewal that shortens a lease signals, when the lease ends
-	// at the latest: the time that waiters were told is then too long. A waiter
-	// relies on a silent watch for a minute at most. The order is always: Acquire, Watch,
+	// [Grant.RetryAfter]. A renewal that shortens a lease signals, at the latest when the
+	// lease ends, since the RetryAfter that waiters have is then too long. A waiter
+	// relies on a silent watch for at most a minute. The order is always: Acquire, Watch,
 	// Acquire, wait.
 	//
 	// ctx bounds the call, not the watch. stop ends the watch, may be called more
@@ -46,7 +46,7 @@ type Result struct {
 	Err error
 }
 
-// An Inspector is a [Store] that can tell who holds a key.
+// An Inspector is a [Store] that can say who holds a key.
 type Inspector interface {
 	// Inspect returns the unexpired lease on key, or the zero Lease when the key
 	// is free. It changes nothing.
@@ -62,17 +62,15 @@ type Lease struct {
 
 // A Breaker is a [Store] that can free a key by force.
 type Breaker interface {
-	// Break frees the key whoever holds it, and reports whether an unexpired lease
-	// was there. One that arrives late frees no lease that was taken after it was asked
-	// for. The next token is greater than the broken one; the broken holder is
-	// refused at its next heartbeat.
+	// Break frees the key from any holder, and reports whether there was an unexpired
+	// lease. A late Break frees no lease that was acquired after the call. The next token
+	// is greater than the broken one; the store refuses the broken holder's next heartbeat.
 	Break(ctx context.Context, key string) (bool, error)
 }
 
-// A Closer is a [Store] that has something of its own to end, such as a
-// subscription. It never closes the client that it was given, and frees no lease. A
-// closed store may be used again, when an application is started again: it then opens
-// what it needs anew.
+// A Closer is a [Store] that has resources to close, such as a subscription. It never
+// closes the client that it was given, and frees no lease. A closed store may be used
+// again, when an application is started again: it then reopens what it needs.
 type Closer interface {
 	Close(ctx context.Context) error
 }

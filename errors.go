@@ -9,11 +9,11 @@ import (
 
 // Sentinels, to be matched with [errors.Is].
 var (
-	// ErrNotAcquired: the key is held by somebody else, or this lock is busy.
+	// ErrNotAcquired: another holds the key, or this lock is busy.
 	ErrNotAcquired = errors.New("not acquired")
 	// ErrNotIdle: the lock is already acquiring, held, releasing or lost.
 	ErrNotIdle = errors.New("lock is not idle")
-	// ErrLost: the lease ended before its holder gave it back.
+	// ErrLost: the lease ended before its holder released it.
 	ErrLost = errors.New("lease lost")
 	// ErrDisposed: the lock, or the application that owns it, has stopped.
 	ErrDisposed = errors.New("lock is disposed")
@@ -61,8 +61,8 @@ func silence(since, now time.Time) string {
 	return ": not confirmed since " + since.Format(time.TimeOnly) + " (" + forPeople(now.Sub(since)) + ")"
 }
 
-// Is reports whether target is [ErrLost], or matches Err. It never is [ErrTimeout], by
-// which callers know a wait that was in vain: here the work had begun.
+// Is reports whether target is [ErrLost], or matches Err. It never matches [ErrTimeout],
+// which says that a wait ended without the lock: here the work had begun.
 func (e *LostError) Is(target error) bool {
 	return target == ErrLost || target != ErrTimeout && errors.Is(e.Err, target)
 }
@@ -98,7 +98,7 @@ func (e *NotAcquiredError) Error() string {
 	return msg
 }
 
-// forPeople rounds what nobody reads on.
+// forPeople rounds d to a readable precision.
 func forPeople(d time.Duration) string {
 	if d > time.Second {
 		d = d.Round(time.Millisecond)
@@ -111,12 +111,12 @@ func (e *NotAcquiredError) Is(target error) bool {
 	return target == ErrNotAcquired || e.Self && target == ErrNotIdle
 }
 
-// SkippedError says that a run was skipped because its condition said no. It matches
+// SkippedError says that a run was skipped because its condition was false. It matches
 // [ErrSkipped].
 type SkippedError struct {
 	Key string
-	// Acquired tells which time it was asked: false before waiting for the lock, true
-	// when the lock was held.
+	// Acquired says when the condition was evaluated: false before waiting for the lock,
+	// true when the lock was held.
 	Acquired bool
 }
 

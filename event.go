@@ -41,7 +41,7 @@ type Event struct {
 	HeldFor    time.Duration // how long it was held; set on EventLost and EventReleased
 	HeldBy     string        // on EventRefused: the holder's label, if known
 	RetryAfter time.Duration // on EventRefused: how long that lease can last, if known
-	KeptFor    time.Duration // on EventReleased: how long the key is kept from everybody all the same, by a shortest hold
+	KeptFor    time.Duration // on EventReleased: how long fxlock.MinHold still keeps the key
 	Gate       string        // what a gate in front of the store said
 	Dropped    int           // on EventsDropped: how many events were left out
 	Err        error

@@ -10,10 +10,10 @@ type State uint8
 const (
 	Idle      State = 0 // never acquired, or the last attempt was refused
 	Acquiring State = 1 // a request is under way
-	Held      State = 2 // the lease is ours
-	Releasing State = 3 // the lease is being given back
-	Released  State = 4 // given back, or disposed of
-	Lost      State = 5 // the lease is no longer ours; see [Reason]
+	Held      State = 2 // this lock has the lease
+	Releasing State = 3 // the lease is being released
+	Released  State = 4 // released, or disposed of
+	Lost      State = 5 // the lease is lost; see [Reason]
 )
 
 var stateNames = [...]string{"idle", "acquiring", "held", "releasing", "released", "lost"}

@@ -14,15 +14,15 @@ import (
 //     resolution or that the engine can't count, is an error that matches [ErrConfig] and
 //     changes nothing: waiters try again after every other error. All other keys and
 //     ttls work, and keys are compared byte by byte.
-//   - Expiry is judged by the store's own clock, read at the moment of the decision. A
-//     lease never ends before its ttl is over: its holder relies on all of it but 1%.
-//   - Looking and writing are one step: between the two another request can arrive.
+//   - The store's clock, read at the moment of the decision, decides expiry. A lease
+//     never ends before its ttl is over: its holder relies on all of it but 1%.
+//   - The check and the write are one atomic step: no other request comes between them.
 //   - ctx bounds the call, not the lease. A call whose ctx has ended returns soon, with an
 //     error that matches ctx.Err(); one that began so changes nothing.
 //   - A request may arrive more than once, and long after its caller has given up. It then
-//     harms no later lease, and takes none.
+//     changes no later lease, and acquires none.
 //   - An outage, and an outcome that is not known, is an error. It is never a refusal,
-//     which is final: whoever reads false gives his work up.
+//     which is final: a caller that gets false gives up its work.
 //
 // A lock bounds every call. The Deadline of the context of Acquire and Renew is the
 // instant from which the lease asked for, or held, would not be trusted any more, or an
@@ -32,17 +32,17 @@ type Store interface {
 	// call, and never waits for it.
 	//
 	// Contention is a Grant whose OK is false and a nil error. An outage is an
-	// error. The two are never mixed up. When ctx ends during the call, no lease
-	// is left behind, in these steps: the request carries a tag of its own; the
-	// store undoes that tag on a bounded context; the undo leaves a mark, so that
-	// the request is refused if it arrives after it. A request that its client
-	// sends again has the same tag: it gets the answer of the first one, and what
-	// arrives after the lease was released is granted to nobody.
+	// error, never the other way round. When ctx ends during the call, no lease is
+	// left behind, in these steps: the request carries a unique tag; the store
+	// undoes that tag on a context with a timeout; the undo leaves a tombstone, so
+	// that the request is refused if it arrives later. A request that its client
+	// sends again has the same tag and gets the answer of the first one; a copy
+	// that arrives after the lease was released is not granted.
 	//
-	// Every acquisition is its own owner: a second Acquire is refused as long as
-	// the first lease is unexpired, whoever asks, and a refusal changes nothing. The
-	// token is all that an owner needs, through any handle on the same data. The label of ctx ([LabelFrom])
-	// stays with the lease until it ends, and decides nothing.
+	// Every acquisition is a separate owner: as long as the first lease is unexpired,
+	// every other Acquire is refused, also by the same process, and a refusal changes
+	// nothing. An owner needs only its token, through any handle on the same data. The
+	// label of ctx ([LabelFrom]) stays with the lease until it ends, and decides nothing.
 	Acquire(ctx context.Context, key string, ttl time.Duration) (Grant, error)
 
 	// Renew sets the time left of the lease on key to ttl if that lease is
@@ -70,9 +70,8 @@ type Grant struct {
 	// HeldBy is, on a refusal and if it is known, the label of the holder, or the
 	// beginning of a long one. It is for people.
 	HeldBy string
-	// RetryAfter is, on a refusal, how long the present lease can still last, its
-	// renewals included: whoever waits for so long finds the key free unless it was
-	// renewed or taken meanwhile. Zero means unknown; a store that is a [Watcher] must
-	// set it.
+	// RetryAfter is, on a refusal, how long the current lease, as last renewed, can last. A
+	// caller that waits for this time finds the key free, unless it was renewed or taken
+	// meanwhile. Zero means unknown; a store that is a [Watcher] must set it.
 	RetryAfter time.Duration
 }

@@ -44,8 +44,8 @@ func (c *tokenContext) Value(key any) any {
 
 // TokenFrom returns the fencing token of the innermost run that ctx belongs to, or 0
 // when ctx belongs to none. Code that may be called from a run inside another lock's
-// run asks for the lock that it means: see [TokenFor]. Neither says whether the lease
-// still holds.
+// run should name the lock: see [TokenFor]. Neither says whether the lease is still
+// valid.
 func TokenFrom(ctx context.Context) Token {
 	if c, ok := ctx.Value(tokenKey{}).(*tokenContext); ok {
 		return c.token

@@ -160,16 +160,16 @@ type LeadershipEvent struct {
 	Change LeadershipChange
 	Token  lockfx.Token // of the term, on LeadershipElected, LeadershipLost and LeadershipEnded
 	// Leader, on LeadershipMoved, is the label of the application that leads now. A campaign
-	// that stands by learns it when the store refuses it, which it does not ask for: a
-	// store that wakes those who wait refuses them at each change. Applications that have
-	// the same label ([WithLabel]) can't be told apart.
+	// that stands by learns it when the store refuses it, without an extra request: a store
+	// that wakes its waiters refuses them at each change. Applications with the same label
+	// ([WithLabel]) can't be distinguished.
 	Leader string
 	// Err, on LeadershipLost, is the [lockfx.LostError]. On LeadershipEnded it is why the term failed: fn
 	// returned it, or the lease was lost before fn returned. It is nil if fn returned nil, and
 	// if it returned the end of its context after [MaxHold], StepDown or the stop.
 	Err error
 	// Cleanup, on LeadershipEnded, is what failed after fn had returned: the teardown of its
-	// scope, or the release. A term does not fail of it.
+	// scope, or the release. It does not make the term a failed one.
 	Cleanup error
 	// Missed is the number of changes right before this one that the subscriber was too
 	// slow for.

@@ -144,7 +144,7 @@ func (l *Lock) Token() lockfx.Token { return l.machine.Load().Token() }
 // or others wait for it ([Wait]), it returns [lockfx.ErrNotIdle] at once and changes nothing.
 func (l *Lock) Acquire(ctx context.Context) (bool, error) {
 	m := l.machine.Load()
-	if !m.Disposed() && !l.queue.Idle() { // a try never overtakes those who wait
+	if !m.Disposed() && !l.queue.Idle() { // a try never jumps the queue
 		return false, fmt.Errorf("acquire %q: %w: other callers in this process run under it, or wait for it", l.Key(), lockfx.ErrNotIdle)
 	}
 	return m.Acquire(l.settings.labelled(ctx, ""))

@@ -122,7 +122,7 @@ func WithLogger(logger *zap.Logger) Option {
 }
 
 // warnOfMemory says that nothing chose a store, on stderr when there is no logger: a lock
-// that silently excludes nobody else is worse than none.
+// that silently excludes no other process is worse than none.
 func warnOfMemory(logger *zap.Logger, lock, key string) {
 	const warning = "no store was chosen: other processes are not excluded"
 	const hint = "add fxlock.WithStore, StoreFrom or StoreFromGraph; use WithStore(fxlock.NewMemoryStore()) if this is intended"

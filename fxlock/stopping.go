@@ -52,7 +52,7 @@ func provideStopping(name string, site uintptr) any {
 }
 
 // shareStopping returns a constructor that puts that member into the group. It is never
-// private: the locks of an application stop together, whoever can see them.
+// private: all locks of an application stop together.
 func shareStopping(name string, site uintptr) any {
 	return graph.Located(graph.PassOn(stoppingType, stoppingTag(name)), site, fx.ResultTags(stoppingGroup))
 }

@@ -139,7 +139,7 @@ func (s *MemoryStore) Acquire(ctx context.Context, key string, ttl time.Duration
 
 // Renew sets the time left of the lease on key to ttl if the lease is unexpired and
 // carries exactly token, and reports whether it did. Otherwise it changes nothing. A
-// renewal that shortens the lease wakes those who watch the key.
+// renewal that shortens the lease wakes the watchers of the key.
 func (s *MemoryStore) Renew(ctx context.Context, key string, token lockfx.Token, ttl time.Duration) (bool, error) {
 	return s.engine.Renew(ctx, key, token, ttl)
 }
@@ -163,7 +163,7 @@ func (s *MemoryStore) Inspect(ctx context.Context, key string) (lockfx.Lease, er
 	return s.engine.Inspect(ctx, key)
 }
 
-// Break frees the key whoever holds it, and reports whether there was an unexpired lease.
+// Break frees the key from any holder, and reports whether there was an unexpired lease.
 // The next token is greater than the broken one. In a test it takes a lease away from its
 // holder, who is refused at the next heartbeat.
 func (s *MemoryStore) Break(ctx context.Context, key string) (bool, error) {
