@@ -51,16 +51,16 @@ func (p *predicate) evaluate(ctx context.Context) (bool, error) {
 	given := ctx // a copy: ctx itself would move to the heap for runs without a condition, too
 	scope, err := p.from.Open([]reflect.Value{reflect.ValueOf(&given).Elem()})
 	if err != nil {
-		return false, p.lock.scopeError("ask the condition", err)
+		return false, p.lock.scopeError("evaluate the condition", err)
 	}
 	defer scope.Close()
 	args, err := scope.Args()
 	if err != nil {
-		return false, p.lock.scopeError("ask the condition", err)
+		return false, p.lock.scopeError("evaluate the condition", err)
 	}
 	out := p.fn.Call(args)
 	if len(out) == 2 && !out[1].IsNil() {
-		return false, p.lock.scopeError("ask the condition", out[1].Interface().(error))
+		return false, p.lock.scopeError("evaluate the condition", out[1].Interface().(error))
 	}
 	return out[0].Bool(), nil
 }

@@ -129,7 +129,7 @@ func TestIf_ErrorsAndPanicsEndTheRun(t *testing.T) {
 			})
 			if name == "an error" {
 				wantIs(t, e.err, errWhy)
-				wantText(t, e.err, `run "nightly": ask the condition: `)
+				wantText(t, e.err, `run "nightly": evaluate the condition: `)
 			} else if e.panics == nil && !e.exited {
 				t.Errorf("%s in leg %d is gone: %v", name, leg, e.err)
 			}

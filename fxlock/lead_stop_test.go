@@ -353,7 +353,7 @@ func TestLead_LogsErrorsOfTerms(t *testing.T) {
 		},
 		"no term": {
 			func() {}, fxlock.If(func() (bool, error) { return false, errBody }),
-			`campaign failed standing_by_in: run "nightly": ask the condition: body-fault`,
+			`campaign failed standing_by_in: run "nightly": evaluate the condition: body-fault`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

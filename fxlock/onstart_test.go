@@ -134,7 +134,7 @@ func TestOnStart_ErrorFailsTheStart(t *testing.T) {
 		"of the predicate": {
 			nil,
 			[]fxlock.RunOption{fxlock.If(func() (bool, error) { return false, errBody })},
-			[]string{"ask the condition", "body-fault"},
+			[]string{"evaluate the condition", "body-fault"},
 		},
 		"goexit": {func(context.Context) error { runtime.Goexit(); return nil }, nil, []string{"goroutine exited without returning"}},
 	} {
