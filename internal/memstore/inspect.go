@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/storekit"
 )
 
 var (
@@ -13,7 +14,7 @@ var (
 
 // Inspect returns the unexpired lease on key, or the zero Lease.
 func (s *Store) Inspect(ctx context.Context, key string) (lockfx.Lease, error) {
-	if err := check(ctx, "inspect", key, nil); err != nil {
+	if err := storekit.Check(ctx, "inspect", key, nil); err != nil {
 		return lockfx.Lease{}, err
 	}
 	s.mu.Lock()
@@ -32,7 +33,7 @@ func (s *Store) Inspect(ctx context.Context, key string) (lockfx.Lease, error) {
 // Break frees the key whoever holds it, and reports whether there was an unexpired
 // lease. The next token is greater than the broken one.
 func (s *Store) Break(ctx context.Context, key string) (bool, error) {
-	if err := check(ctx, "break", key, nil); err != nil {
+	if err := storekit.Check(ctx, "break", key, nil); err != nil {
 		return false, err
 	}
 	s.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/storekit"
 )
 
 // resolution is the shortest ttl.
@@ -54,7 +55,7 @@ func New(opts ...Option) *Store {
 //
 // An error matches [lockfx.ErrStore] when the last possible token was issued.
 func (s *Store) Acquire(ctx context.Context, key string, ttl time.Duration) (lockfx.Grant, error) {
-	if err := check(ctx, "acquire", key, lockfx.CheckTTL(ttl, resolution)); err != nil {
+	if err := storekit.Check(ctx, "acquire", key, lockfx.CheckTTL(ttl, resolution)); err != nil {
 		return lockfx.Grant{}, err
 	}
 	label := lockfx.LabelFrom(ctx)
@@ -69,7 +70,7 @@ func (s *Store) Acquire(ctx context.Context, key string, ttl time.Duration) (loc
 		return lockfx.Grant{HeldBy: r.label, RetryAfter: r.expires.Sub(now)}, nil
 	}
 	if s.last == math.MaxInt64 {
-		return lockfx.Grant{}, fmt.Errorf("acquire %q: %w: no token is left above %v", key, lockfx.ErrStore, s.last)
+		return lockfx.Grant{}, storekit.Fault(ctx, "acquire", key, fmt.Errorf("no token is left above %v", s.last))
 	}
 	s.last = max(s.last+1, lockfx.Token(now.UnixMicro()))
 	s.records.put(key, record{token: s.last, label: label, expires: now.Add(ttl)})
@@ -81,7 +82,7 @@ func (s *Store) Acquire(ctx context.Context, key string, ttl time.Duration) (loc
 // nothing. A renewal that shortens the lease wakes those who watch the key, since
 // the time left that they were told is too long.
 func (s *Store) Renew(ctx context.Context, key string, token lockfx.Token, ttl time.Duration) (bool, error) {
-	if err := check(ctx, "renew", key, lockfx.CheckTTL(ttl, resolution)); err != nil {
+	if err := storekit.Check(ctx, "renew", key, lockfx.CheckTTL(ttl, resolution)); err != nil {
 		return false, err
 	}
 	s.mu.Lock()
@@ -106,7 +107,7 @@ func (s *Store) Renew(ctx context.Context, key string, token lockfx.Token, ttl t
 // Release frees the lease on key if it is unexpired and carries exactly token,
 // and reports whether it did. An expired lease is none any more: false.
 func (s *Store) Release(ctx context.Context, key string, token lockfx.Token) (bool, error) {
-	if err := check(ctx, "release", key, nil); err != nil {
+	if err := storekit.Check(ctx, "release", key, nil); err != nil {
 		return false, err
 	}
 	s.mu.Lock()
@@ -127,8 +128,8 @@ func (s *Store) Release(ctx context.Context, key string, token lockfx.Token) (bo
 // the end of ctx. It also compacts the records when that is due. s.mu is held.
 func (s *Store) decide(ctx context.Context, op, key string) (time.Time, error) {
 	now := s.now()
-	if err := ended(ctx, op, key); err != nil {
-		return now, err
+	if ctx.Err() != nil {
+		return now, storekit.Ended(ctx, op, key)
 	}
 	if s.records.due() {
 		s.records.compact(func(r record) bool { return r.liveAt(now) })

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/storekit"
 )
 
 var _ lockfx.Watcher = (*Store)(nil)
@@ -17,7 +18,7 @@ type watchers struct{ *list.List }
 // closed. stop ends the watch; it may be called more than once and by several
 // goroutines at once, and must be called.
 func (s *Store) Watch(ctx context.Context, key string) (<-chan struct{}, func(), error) {
-	if err := check(ctx, "watch", key, nil); err != nil {
+	if err := storekit.Check(ctx, "watch", key, nil); err != nil {
 		return nil, nil, err
 	}
 	s.mu.Lock()
