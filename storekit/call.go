@@ -31,7 +31,8 @@ func Check(ctx context.Context, op, key string, ttlFault error) error {
 
 // Fault says why a call that reached the engine did not succeed. The rule, in this order:
 //
-//  1. The caller's own end: once ctx is over, that is what its caller hears.
+//  1. The caller's own end: once ctx is over, that is what its caller hears. After a
+//     deadline the words of err follow, since they say what took the time.
 //  2. [lockfx.ErrConfig]: a rule of the store's that only the engine could check.
 //  3. [lockfx.ErrBadGrant]: an answer that is none.
 //  4. Anything else is [lockfx.ErrStore], with the engine's words.
@@ -39,6 +40,8 @@ func Check(ctx context.Context, op, key string, ttlFault error) error {
 // The result matches err as well, but in the first case.
 func Fault(ctx context.Context, op, key string, err error) error {
 	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) && err.Error() != context.Cause(ctx).Error():
+		return fmt.Errorf("%w (%v)", Ended(ctx, op, key), err) //nolint:errorlint // the end of ctx is the reason
 	case ctx.Err() != nil:
 		return Ended(ctx, op, key)
 	case errors.Is(err, lockfx.ErrConfig), errors.Is(err, lockfx.ErrBadGrant), errors.Is(err, lockfx.ErrStore):

@@ -46,6 +46,13 @@ func TestFault_JudgesInOneOrder(t *testing.T) {
 	bad := errors.Join(lockfx.ErrBadGrant, errors.New("three values"))
 	matches(t, storekit.Fault(cancelled(), "renew", "k", errEngine), context.Canceled, errWhy)
 	matches(t, storekit.Fault(cancelled(), "renew", "k", bad), context.Canceled, errWhy)
+	late, cancel := context.WithTimeoutCause(ctx, 0, errWhy)
+	defer cancel()
+	err := storekit.Fault(late, "renew", "k", errEngine)
+	matches(t, err, errWhy)
+	if want := `renew "k": context deadline exceeded: the request was cancelled (connection refused)`; err.Error() != want || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("after a deadline: %v, want %s", err, want)
+	}
 	matches(t, storekit.Fault(ctx, "renew", "k", lockfx.ErrConfig), lockfx.ErrConfig)
 	matches(t, storekit.Fault(ctx, "renew", "k", bad), lockfx.ErrBadGrant)
 	matches(t, storekit.Fault(ctx, "renew", "k", errEngine), lockfx.ErrStore, errEngine)
