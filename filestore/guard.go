@@ -35,7 +35,7 @@ func (d *directory) guard(ctx context.Context, guard int, within time.Duration) 
 	select {
 	case d.turns[guard] <- struct{}{}:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for %s: %w", guardName(guard), ended(ctx))
+		return nil, fmt.Errorf("wait for %s: %w", guardName(guard), context.Cause(ctx))
 	case <-limit.C:
 		return nil, fmt.Errorf("wait for %s: %w", guardName(guard), errBusy)
 	}
@@ -120,7 +120,7 @@ func sleep(ctx context.Context, limit <-chan time.Time, pause time.Duration) err
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return ended(ctx)
+		return context.Cause(ctx)
 	case <-limit:
 		return errBusy
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/storekit"
 )
 
 var (
@@ -16,12 +17,12 @@ var (
 // Inspect returns the unexpired lease on key, or the zero Lease. It writes nothing and
 // waits for nobody.
 func (s *Store) Inspect(ctx context.Context, key string) (lockfx.Lease, error) {
-	if err := check(ctx, "inspect", key, nil); err != nil {
+	if err := storekit.Check(ctx, "inspect", key, nil); err != nil {
 		return lockfx.Lease{}, err
 	}
 	r, err := s.load(key)
 	if err != nil {
-		return lockfx.Lease{}, fault(ctx, "inspect", key, err)
+		return lockfx.Lease{}, storekit.Fault(ctx, "inspect", key, err)
 	}
 	now := s.now()
 	if !r.liveAt(now) {
@@ -36,7 +37,7 @@ func (s *Store) Inspect(ctx context.Context, key string) (lockfx.Lease, error) {
 // It also frees a key whose record is corrupt, which nothing else does: whatever lease
 // was in it is gone, and the mark of the directory keeps the tokens rising.
 func (s *Store) Break(ctx context.Context, key string) (broken bool, err error) {
-	if err := check(ctx, "break", key, nil); err != nil {
+	if err := storekit.Check(ctx, "break", key, nil); err != nil {
 		return false, err
 	}
 	err = s.decide(ctx, "break", key, func(now time.Time) error {

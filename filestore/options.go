@@ -1,10 +1,9 @@
 package filestore
 
 import (
+	"errors"
 	"fmt"
 	"time"
-
-	"github.com/lockfx/lockfx"
 )
 
 // An Option configures [New]. It prints itself as it is written.
@@ -52,7 +51,7 @@ type pollingOption time.Duration
 
 func (o pollingOption) apply(s *Store) error {
 	if o <= 0 {
-		return fmt.Errorf("%w: %v: the interval must be greater than 0", lockfx.ErrConfig, o)
+		return errors.New("the interval must be greater than 0")
 	}
 	s.watches.open = func() (news, error) { return poll(time.Duration(o)), nil }
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/storekit"
 )
 
 // resolution is the shortest ttl. Shorter leases would be over before they are on disk.
@@ -55,15 +56,8 @@ func New(dir string, opts ...Option) (*Store, error) {
 	s.watches = hub{keys: map[string]*watched{}, look: s.sight, open: func() (news, error) {
 		return subscribe(d, fsnotify.NewWatcher)
 	}}
-	faults := []error{err}
-	for i, opt := range opts {
-		if opt == nil {
-			faults = append(faults, fmt.Errorf("%w: option %d is nil", lockfx.ErrConfig, i+1))
-		} else if err := opt.apply(s); err != nil {
-			faults = append(faults, err)
-		}
-	}
-	if err := errors.Join(faults...); err != nil {
+	apply := func(opt Option) error { return opt.apply(s) }
+	if err := errors.Join(err, storekit.Settle("options", opts, apply)); err != nil {
 		return nil, fmt.Errorf("open file store %q: %w", dir, err)
 	}
 	return s, nil
@@ -77,7 +71,7 @@ func New(dir string, opts ...Option) (*Store, error) {
 // The lease is on disk, in a form that survives a loss of power, before Acquire returns
 // it. When the last possible token was issued, the error matches [lockfx.ErrStore].
 func (s *Store) Acquire(ctx context.Context, key string, ttl time.Duration) (lockfx.Grant, error) {
-	if err := check(ctx, "acquire", key, lockfx.CheckTTL(ttl, resolution)); err != nil {
+	if err := storekit.Check(ctx, "acquire", key, lockfx.CheckTTL(ttl, resolution)); err != nil {
 		return lockfx.Grant{}, err
 	}
 	s.sweepIfDue(ctx)
@@ -98,7 +92,7 @@ func (s *Store) Acquire(ctx context.Context, key string, ttl time.Duration) (loc
 		r := record{Key: key, Held: true, Token: token, Previous: last.Token, Label: storable(lockfx.LabelFrom(ctx)), Ends: wall(now.Add(ttl))}
 		replaced, err := s.save(r)
 		if err == nil {
-			err = ended(ctx)
+			err = context.Cause(ctx)
 		}
 		if err == nil {
 			grant = lockfx.Grant{OK: true, Token: token}
@@ -122,7 +116,7 @@ func (s *Store) Acquire(ctx context.Context, key string, ttl time.Duration) (loc
 // renewal that shortens the lease wakes those who watch the key, since the time left
 // that they were told is too long.
 func (s *Store) Renew(ctx context.Context, key string, token lockfx.Token, ttl time.Duration) (bool, error) {
-	if err := check(ctx, "renew", key, lockfx.CheckTTL(ttl, resolution)); err != nil {
+	if err := storekit.Check(ctx, "renew", key, lockfx.CheckTTL(ttl, resolution)); err != nil {
 		return false, err
 	}
 	return s.change(ctx, "renew", key, token, func(r record, now time.Time) record {
@@ -134,7 +128,7 @@ func (s *Store) Renew(ctx context.Context, key string, token lockfx.Token, ttl t
 // Release frees the lease on key if it is unexpired and carries exactly token, and
 // reports whether it did. An expired lease is none any more: false.
 func (s *Store) Release(ctx context.Context, key string, token lockfx.Token) (bool, error) {
-	if err := check(ctx, "release", key, nil); err != nil {
+	if err := storekit.Check(ctx, "release", key, nil); err != nil {
 		return false, err
 	}
 	return s.change(ctx, "release", key, token, record.freed)
@@ -170,12 +164,12 @@ func (s *Store) decide(ctx context.Context, op, key string, f func(now time.Time
 	if err == nil {
 		defer release()
 		now := s.now()
-		if err = ended(ctx); err == nil {
+		if err = context.Cause(ctx); err == nil {
 			err = f(now)
 		}
 	}
 	if err != nil {
-		return fault(ctx, op, key, err)
+		return storekit.Fault(ctx, op, key, err)
 	}
 	return nil
 }

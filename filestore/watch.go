@@ -3,11 +3,11 @@ package filestore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/storekit"
 )
 
 var (
@@ -21,12 +21,12 @@ var (
 // called. The channel is closed when the directory is gone, and by [Store.Close]: a
 // store that was watched must be closed in the end.
 func (s *Store) Watch(ctx context.Context, key string) (<-chan struct{}, func(), error) {
-	if err := check(ctx, "watch", key, nil); err != nil {
+	if err := storekit.Check(ctx, "watch", key, nil); err != nil {
 		return nil, nil, err
 	}
 	freed, stop, err := s.watches.add(key)
 	if err != nil {
-		return nil, nil, fault(ctx, "watch", key, err)
+		return nil, nil, storekit.Fault(ctx, "watch", key, err)
 	}
 	return freed, stop, nil
 }
@@ -35,8 +35,8 @@ func (s *Store) Watch(ctx context.Context, key string) (<-chan struct{}, func(),
 // system's news. Leases are left alone, and the store can be used again. The error
 // matches that of ctx if ctx ends first; what is left then ends by itself.
 func (s *Store) Close(ctx context.Context) error {
-	if err := s.watches.close(ctx); err != nil {
-		return fmt.Errorf("close file store %q: %w", s.dir.path, err)
+	if s.watches.close(ctx) != nil {
+		return storekit.Ended(ctx, "close file store", s.dir.path)
 	}
 	return nil
 }
@@ -46,12 +46,13 @@ func (s *Store) Close(ctx context.Context) error {
 // It is not ended with the last watch: to give a subscription back takes the system
 // longer than a lease is waited for.
 type hub struct {
-	open func() (news, error)
-	look func(key string) (sight, error)
+	open  func() (news, error)
+	look  func(key string) (sight, error)
+	tasks storekit.Tasks // the goroutine that reads
 
-	mu     sync.Mutex          // guards what follows
-	keys   map[string]*watched // by the name of the record; empty without a reader
-	reader *reader             // nil before the first watch
+	mu   sync.Mutex          // guards what follows
+	keys map[string]*watched // by the name of the record; empty without a reader
+	news news                // what is read; nil before the first watch
 }
 
 // watched is a key that somebody watches.
@@ -59,12 +60,6 @@ type watched struct {
 	key      string
 	seen     sight
 	channels map[chan struct{}]struct{} // never empty
-}
-
-// reader is the goroutine that reads the news.
-type reader struct {
-	news news
-	done chan struct{}
 }
 
 func (h *hub) add(key string) (<-chan struct{}, func(), error) {
@@ -82,13 +77,13 @@ func (h *hub) add(key string) (<-chan struct{}, func(), error) {
 // watched returns what is known of the record with this name. The news are subscribed to
 // before the record is looked at for the first time, so that no change falls between.
 func (h *hub) watched(name, key string) (*watched, error) {
-	if h.reader == nil {
+	if h.news == nil {
 		news, err := h.open()
 		if err != nil {
 			return nil, err
 		}
-		h.reader = &reader{news: news, done: make(chan struct{})}
-		go h.read(h.reader)
+		h.news = news
+		h.tasks.Go(func() { h.read(news) })
 	}
 	if w, ok := h.keys[name]; ok {
 		return w, nil
@@ -117,19 +112,13 @@ func (h *hub) remove(name string, w *watched, freed chan struct{}) {
 func (h *hub) close(ctx context.Context) error {
 	h.mu.Lock()
 	h.lose()
-	r := h.reader
-	h.reader = nil
+	n := h.news
+	h.news = nil
 	h.mu.Unlock()
-	if r == nil {
-		return nil
+	if n != nil {
+		n.close()
 	}
-	r.news.close()
-	select {
-	case <-r.done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("wait for the reader of news: %w", ended(ctx))
-	}
+	return h.tasks.Wait(ctx)
 }
 
 // lose closes every channel. h.mu is held.
@@ -143,22 +132,21 @@ func (h *hub) lose() {
 }
 
 // read passes news on until it is ended or the news are lost.
-func (h *hub) read(r *reader) {
-	defer close(r.done)
+func (h *hub) read(n news) {
 	for {
-		name, ok := r.news.next()
-		if !h.tell(r, name, ok) {
+		name, ok := n.next()
+		if !h.tell(n, name, ok) {
 			return
 		}
 	}
 }
 
-// tell looks at the records that news are about: one, or all. It reports whether r has
-// to go on.
-func (h *hub) tell(r *reader, name string, ok bool) bool {
+// tell looks at the records that news are about: one, or all. It reports whether
+// there is more to read.
+func (h *hub) tell(n news, name string, ok bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.reader != r {
+	if h.news != n {
 		return false // somebody ends it, or has done so
 	}
 	if name != anything {
@@ -172,8 +160,8 @@ func (h *hub) tell(r *reader, name string, ok bool) bool {
 	}
 	if !ok {
 		h.lose()
-		h.reader = nil
-		r.news.close()
+		h.news = nil
+		n.close()
 	}
 	return ok
 }
