@@ -47,6 +47,20 @@ func Start(ctx context.Context, args ...string) (*Server, error) {
 }
 
 func start(ctx context.Context, args []string) (*Server, error) {
+	return fill(ctx, args, func(s *Server) error {
+		return s.run(ctx, "initdb", "-D", s.data(), "-U", account, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	})
+}
+
+// Standby starts a server that follows this one and takes no writes.
+func (s *Server) Standby(ctx context.Context) (*Server, error) {
+	return fill(ctx, nil, func(standby *Server) error {
+		return standby.run(ctx, "pg_basebackup", "-d", URL(s.Addr()), "-D", standby.data(), "-R", "-X", "stream", "-c", "fast", "--no-sync")
+	})
+}
+
+// fill makes the files of a server and starts it.
+func fill(ctx context.Context, args []string, files func(*Server) error) (*Server, error) {
 	ports, err := server.FreePorts(1)
 	if err != nil {
 		return nil, err
@@ -59,7 +73,7 @@ func start(ctx context.Context, args []string) (*Server, error) {
 	s.args = append([]string{
 		"-D", s.data(), "-p", strconv.Itoa(s.port), "-h", "127.0.0.1", "-k", dir,
 	}, args...)
-	if err = s.initialize(ctx); err == nil {
+	if err = files(s); err == nil {
 		err = s.launch(ctx)
 	}
 	if err != nil {
@@ -76,15 +90,14 @@ func find(program string) (string, error) {
 	return server.Find(program, "/usr/lib/postgresql/*/bin/"+program, "/usr/sbin/"+program)
 }
 
-// initialize makes the files of the server.
-func (s *Server) initialize(ctx context.Context) error {
-	path, err := find("initdb")
+// run runs a program to its end.
+func (s *Server) run(ctx context.Context, program string, args ...string) error {
+	path, err := find(program)
 	if err != nil {
 		return err
 	}
 	p, err := server.Start(ctx, server.Command{
-		Path: path, Dir: s.dir, User: account,
-		Args:  []string{"-D", s.data(), "-U", account, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"},
+		Path: path, Dir: s.dir, User: account, Args: args,
 		Ready: func(context.Context) error { return nil },
 	})
 	if err != nil {

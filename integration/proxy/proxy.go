@@ -139,6 +139,18 @@ func (p *Proxy) Connections() int {
 	return len(p.links)
 }
 
+// Lost returns how many of the open connections have lost something.
+func (p *Proxy) Lost() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		if l.lost {
+			n++
+		}
+	}
+	return n
+}
+
 // Close cuts all connections and returns when nothing of the proxy runs any more.
 func (p *Proxy) Close() {
 	_ = p.listener.Close()

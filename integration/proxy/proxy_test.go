@@ -156,6 +156,9 @@ func TestLoseRepliesLetsRequestsThrough(t *testing.T) {
 		t.Errorf("the target heard %q", got)
 	}
 	c.hearsNothing()
+	if n := p.Lost(); n != 1 {
+		t.Errorf("%d connections have lost something, want 1", n)
+	}
 	heal()
 	c.isCut()
 }
