@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/storekit"
 )
 
 // answer is the row of acquire.sql, and of inspect.sql without the first column.
@@ -23,31 +24,31 @@ type answer struct {
 
 // Acquire takes the lease on key for ttl if the key is free or its lease expired.
 // Otherwise the grant names the label of the holder and the time left. The label is
-// that of ctx, without NUL and invalid UTF-8, and at most 200 bytes of it.
+// that of ctx, without NUL and invalid UTF-8.
 //
 // When the outcome is unknown, because ctx ended or the connection broke on the way,
 // the acquisition is undone: see the package's documentation.
 func (s *Store) Acquire(ctx context.Context, key string, ttl time.Duration) (lockfx.Grant, error) {
-	if err := check(ctx, "acquire", key, lockfx.CheckTTL(ttl, resolution)); err != nil {
+	if err := storekit.Check(ctx, "acquire", key, lockfx.CheckTTL(ttl, resolution)); err != nil {
 		return lockfx.Grant{}, err
 	}
-	for again := true; ; {
-		tag := rand.Int64() // another one each time: an earlier request may still be on its way
-		a, unsettled, err := s.ask(ctx, key, tag, ttl)
+	for again := 0; ; {
+		number := s.next() // another one each time: an earlier request may still be on its way
+		a, doubt, err := s.ask(ctx, key, number, ttl)
 		if err == nil && ctx.Err() != nil {
-			unsettled, err = a.granted, ctx.Err()
+			doubt, err = a.granted, ctx.Err()
 		}
 		switch {
 		case err == nil && a.left > 0:
 			return a.grant(), nil
 		case err == nil:
 			// No verdict: somebody else won a race that this statement could not see, or
-			// the lease ended before its end was read.
-		case unsettled && again && ctx.Err() == nil && s.bury(ctx, key, tag) == nil:
-			again = false // the connection broke, and there is another
+			// the lease ended before its end was read, or the request was overtaken.
+		case doubt && again <= s.most && ctx.Err() == nil && !errors.Is(err, lockfx.ErrBadGrant) && s.bury(ctx, key, number) == nil:
+			again++ // the connection was of no use, and there is another
 		default:
-			if unsettled {
-				s.undo(ctx, key, tag)
+			if doubt {
+				s.undo(ctx, key, number)
 			}
 			return lockfx.Grant{}, fault(ctx, "acquire", key, err)
 		}
@@ -55,25 +56,26 @@ func (s *Store) Acquire(ctx context.Context, key string, ttl time.Duration) (loc
 }
 
 // ask sends an acquisition once. Now and then it takes the sweep along.
-func (s *Store) ask(ctx context.Context, key string, tag int64, ttl time.Duration) (a answer, unsettled bool, err error) {
-	var also []statement
-	if rand.N(sweepEvery) == 0 {
-		also = append(also, s.stmt.sweep)
-	}
-	unsettled, err = s.transact(ctx, func(rows pgx.Rows) error {
-		a = answer{}
-		if !rows.Next() {
+func (s *Store) ask(ctx context.Context, key string, number int64, ttl time.Duration) (a answer, doubt bool, err error) {
+	doubt, err = s.call(ctx, request{
+		statement: s.stmt.acquire,
+		args:      []any{key, s.client, number, labelOf(ctx), storekit.Micros(ttl), s.memory},
+		sweep:     rand.N(sweepEvery) == 0,
+		read: func(rows pgx.Rows) error {
+			a = answer{}
+			if !rows.Next() {
+				return rows.Err()
+			}
+			if err := rows.Scan(&a.granted, &a.token, &a.label, &a.left); err != nil {
+				return err
+			}
+			if a.granted && a.token < 1 {
+				return fmt.Errorf("token %d", a.token)
+			}
 			return nil
-		}
-		if err := rows.Scan(&a.granted, &a.token, &a.label, &a.left); err != nil {
-			return fmt.Errorf("%w: %w", lockfx.ErrBadGrant, err)
-		}
-		if a.granted && a.token < 1 {
-			return fmt.Errorf("%w: token %d", lockfx.ErrBadGrant, a.token)
-		}
-		return nil
-	}, []any{key, tag, labelOf(ctx), microsOf(ttl), s.memory}, s.stmt.acquire, also...)
-	return a, unsettled || errors.Is(err, lockfx.ErrBadGrant), err
+		},
+	})
+	return a, doubt || errors.Is(err, lockfx.ErrBadGrant), err
 }
 
 // sweepEvery is the number of acquisitions that share one sweep. Each sweep deletes
@@ -92,7 +94,5 @@ func (a answer) timeLeft() time.Duration { return time.Duration(a.left) * time.M
 // labelOf returns the label of ctx in a form that the server takes: a label must
 // never be the reason that nothing is granted.
 func labelOf(ctx context.Context) string {
-	const most = 200
-	label := strings.ReplaceAll(strings.ToValidUTF8(lockfx.LabelFrom(ctx), ""), "\x00", "")
-	return strings.ToValidUTF8(label[:min(len(label), most)], "")
+	return strings.ReplaceAll(strings.ToValidUTF8(lockfx.LabelFrom(ctx), ""), "\x00", "")
 }

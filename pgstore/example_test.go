@@ -71,6 +71,15 @@ func ExampleNew() {
 	))
 }
 
+// A store whose heartbeats do not wait for the bodies that use the pool.
+func ExampleWithConnections() {
+	_ = fxlock.Module("nightly",
+		fxlock.StoreFrom(func(pool *pgxpool.Pool) (*pgstore.Store, error) {
+			return pgstore.New(pool, pgstore.WithConnections(1))
+		}),
+	)
+}
+
 // Those who run their migrations themselves print the SQL.
 func ExampleSchemaSQL() {
 	sql, err := pgstore.SchemaSQL(pgstore.WithSchema("jobs"), pgstore.WithTable("leases"))
@@ -83,13 +92,25 @@ func ExampleSchemaSQL() {
 	//
 	// -- One row for each key that was used lately.
 	// CREATE TABLE IF NOT EXISTS "jobs"."leases" (
-	//     key       text COLLATE "C" PRIMARY KEY CHECK (octet_length(key) BETWEEN 1 AND 512),
-	//     token     bigint NOT NULL,                 -- the last one issued
-	//     tag       bigint NOT NULL,                 -- of the acquisition that got it
-	//     label     text NOT NULL,                   -- of its holder, for people
-	//     expires   timestamptz NOT NULL,            -- the end of the lease; -infinity once it was freed
-	//     undone    bigint[] NOT NULL DEFAULT '{}',  -- tags of acquisitions that must not be granted
-	//     forget_at timestamptz NOT NULL             -- when the row may be deleted
+	//     key        text COLLATE "C" PRIMARY KEY CHECK (octet_length(key) BETWEEN 1 AND 512),
+	//     token      bigint NOT NULL,                           -- the last one issued
+	//     client     bigint NOT NULL DEFAULT 0,                 -- whose request was the last to grant or renew the lease,
+	//     request    bigint NOT NULL DEFAULT 0,                 -- and its number: an earlier one that arrives later does nothing
+	//     label      text NOT NULL,                             -- of the holder, for people
+	//     expires    timestamptz NOT NULL,                      -- the end of the lease; -infinity once it was freed
+	//     watched    timestamptz NOT NULL DEFAULT '-infinity',  -- until then, freeing the key notifies
+	//     tombstones jsonb NOT NULL DEFAULT '{}',               -- by client: its last acquisition that must not be granted
+	//     forget_at  timestamptz NOT NULL                       -- when the row may be deleted
 	// ) WITH (fillfactor = 50);
 	// CREATE INDEX IF NOT EXISTS "leases_forget_at" ON "jobs"."leases" (forget_at);
+	//
+	// -- A table of version 0.1.0 keeps its leases and tokens. A process of that version can
+	// -- renew and release on it, and acquires nothing: it misses the columns that go.
+	// ALTER TABLE "jobs"."leases"
+	//     ADD COLUMN IF NOT EXISTS client     bigint NOT NULL DEFAULT 0,
+	//     ADD COLUMN IF NOT EXISTS request    bigint NOT NULL DEFAULT 0,
+	//     ADD COLUMN IF NOT EXISTS watched    timestamptz NOT NULL DEFAULT '-infinity',
+	//     ADD COLUMN IF NOT EXISTS tombstones jsonb NOT NULL DEFAULT '{}',
+	//     DROP COLUMN IF EXISTS tag,
+	//     DROP COLUMN IF EXISTS undone;
 }

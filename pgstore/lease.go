@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/storekit"
 )
 
 var (
@@ -29,23 +30,27 @@ func (s *Store) RenewMany(ctx context.Context, renewals []lockfx.Renewal) []lock
 	var keys []string
 	var tokens, ttls []int64
 	for i, r := range renewals {
-		results[i].Err = check(ctx, "renew", r.Key, lockfx.CheckTTL(r.TTL, resolution))
+		results[i].Err = storekit.Check(ctx, "renew", r.Key, lockfx.CheckTTL(r.TTL, resolution))
 		if results[i].Err == nil {
-			keys, tokens, ttls = append(keys, r.Key), append(tokens, int64(r.Token)), append(ttls, microsOf(r.TTL))
+			keys, tokens, ttls = append(keys, r.Key), append(tokens, int64(r.Token)), append(ttls, storekit.Micros(r.TTL))
 		}
 	}
 	if len(keys) == 0 {
 		return results
 	}
 	renewed := map[lease]bool{}
-	_, err := s.transact(ctx, func(rows pgx.Rows) error {
-		var l lease
-		_, err := pgx.ForEachRow(rows, []any{&l.key, &l.token, nil}, func() error {
-			renewed[l] = true
-			return nil
-		})
-		return err
-	}, []any{keys, tokens, ttls, s.memory, s.channel}, s.stmt.renew)
+	_, err := s.call(ctx, request{
+		statement: s.stmt.renew,
+		args:      []any{keys, tokens, ttls, s.client, s.next(), s.memory, s.channel},
+		read: func(rows pgx.Rows) error {
+			var l lease
+			_, err := pgx.ForEachRow(rows, []any{&l.key, &l.token, nil}, func() error {
+				renewed[l] = true
+				return nil
+			})
+			return err
+		},
+	})
 	for i, r := range renewals {
 		switch {
 		case results[i].Err != nil:
@@ -63,51 +68,63 @@ type lease struct {
 	token int64
 }
 
-// Release frees the lease on key if it is unexpired and carries exactly token, and
-// reports whether it did.
-func (s *Store) Release(ctx context.Context, key string, token lockfx.Token) (bool, error) {
-	return s.free(ctx, "release", key, []any{key, int64(token), s.channel}, s.stmt.release)
-}
-
 // Break frees the key whoever holds it, and reports whether there was an unexpired
 // lease. The next token is greater than the broken one.
+//
+// It asks who holds the key, and then frees that lease and no other, in two round trips:
+// a request that arrives late does nothing to a later holder.
 func (s *Store) Break(ctx context.Context, key string) (bool, error) {
-	return s.free(ctx, "break", key, []any{key, s.channel}, s.stmt.forced)
-}
-
-// free runs a statement that answers a row if it freed a lease.
-func (s *Store) free(ctx context.Context, op, key string, args []any, stmt statement) (freed bool, err error) {
-	if err := check(ctx, op, key, nil); err != nil {
+	if err := storekit.Check(ctx, "break", key, nil); err != nil {
 		return false, err
 	}
-	_, err = s.transact(ctx, func(rows pgx.Rows) error {
-		freed = rows.Next()
-		return nil
-	}, args, stmt)
-	if err != nil {
-		return false, fault(ctx, op, key, err)
+	for {
+		var freed, doubt bool
+		held, err := s.inspect(ctx, key)
+		if err == nil && held.Token != 0 {
+			doubt, err = s.call(ctx, request{statement: s.stmt.forced, args: []any{key, int64(held.Token), s.channel}, read: hasRow(&freed)})
+		}
+		switch {
+		case err != nil:
+			return false, fault(ctx, "break", key, err)
+		case held.Token == 0:
+			return false, nil
+		case freed || doubt: // an attempt that was not answered may have freed it
+			return true, nil
+		}
 	}
-	return freed, nil
 }
 
 // Inspect returns the unexpired lease on key, or the zero Lease.
 func (s *Store) Inspect(ctx context.Context, key string) (lockfx.Lease, error) {
-	if err := check(ctx, "inspect", key, nil); err != nil {
+	if err := storekit.Check(ctx, "inspect", key, nil); err != nil {
 		return lockfx.Lease{}, err
 	}
+	lease, err := s.inspect(ctx, key)
+	if err != nil {
+		return lockfx.Lease{}, fault(ctx, "inspect", key, err)
+	}
+	return lease, nil
+}
+
+func (s *Store) inspect(ctx context.Context, key string) (lockfx.Lease, error) {
 	var a answer
-	_, err := s.transact(ctx, func(rows pgx.Rows) error {
+	_, err := s.call(ctx, request{statement: s.stmt.inspect, args: []any{key}, read: func(rows pgx.Rows) error {
 		a = answer{}
 		if !rows.Next() {
-			return nil
+			return rows.Err()
 		}
 		return rows.Scan(&a.token, &a.label, &a.left)
-	}, []any{key}, s.stmt.inspect)
-	switch {
-	case err != nil:
-		return lockfx.Lease{}, fault(ctx, "inspect", key, err)
-	case a.left <= 0:
-		return lockfx.Lease{}, nil
+	}})
+	if err != nil || a.left <= 0 {
+		return lockfx.Lease{}, err
 	}
 	return lockfx.Lease{Token: lockfx.Token(a.token), Label: a.label, TimeLeft: a.timeLeft()}, nil
+}
+
+// hasRow reads whether there is a row.
+func hasRow(has *bool) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		*has = rows.Next()
+		return rows.Err()
+	}
 }

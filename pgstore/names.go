@@ -19,25 +19,18 @@ const maxTable = maxName - len("_forget_at")
 
 // names are what the schema of a store is called.
 type names struct {
-	schema string // empty: found by the search_path of the connection
-	table  string
+	schema, table string
 }
 
 // leases returns the quoted name of the table.
 func (n names) leases() string {
-	if n.schema == "" {
-		return pgx.Identifier{n.table}.Sanitize()
-	}
 	return pgx.Identifier{n.schema, n.table}.Sanitize()
 }
 
-// channel returns the channel on which it is told that a key was freed.
+// channel returns the channel that gets the keys that are freed.
 func (n names) channel() string {
 	const prefix = "lockfx:"
-	name := n.table
-	if n.schema != "" {
-		name = n.schema + "." + n.table
-	}
+	name := n.schema + "." + n.table
 	if len(prefix+name) <= maxName {
 		return prefix + name
 	}

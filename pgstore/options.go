@@ -2,22 +2,23 @@ package pgstore
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
-	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/storekit"
 )
 
 // What holds without an option.
 const (
+	defaultSchema = "public"
 	defaultTable  = "lockfx_leases"
 	defaultMemory = 24 * time.Hour
 )
 
-// The memory also covers a request that arrives after its own undoing.
+// The bounds of the options.
 const (
-	minMemory = time.Minute
-	maxMemory = 10 * 365 * 24 * time.Hour
+	minMemory      = time.Minute
+	maxMemory      = 10 * 365 * 24 * time.Hour
+	maxConnections = 1000
 )
 
 // An Option configures [New], and [Migrate] and [SchemaSQL], which heed the names.
@@ -29,8 +30,10 @@ type Option interface {
 
 type settings struct {
 	names
-	memory time.Duration
-	async  bool
+	memory      time.Duration
+	async       bool
+	connections int // of its own
+	schemaGiven bool
 }
 
 type option struct {
@@ -42,11 +45,12 @@ func (o option) String() string { return o.text }
 
 func (o option) apply(s *settings) error { return o.set(s) }
 
-// WithSchema sets the schema that has the table, 1 to 63 bytes. Without it the table
-// is found by the search_path of the connections.
+// WithSchema sets the schema that has the table, 1 to 63 bytes; public by default. The
+// search_path of a connection plays no part, so that two roles of one database never
+// have a table each without saying so.
 func WithSchema(name string) Option {
 	return option{fmt.Sprintf("pgstore.WithSchema(%q)", name), func(s *settings) error {
-		s.schema = name
+		s.schema, s.schemaGiven = name, true
 		return checkName(name, maxName)
 	}}
 }
@@ -86,25 +90,26 @@ func WithAsyncCommit() Option {
 	}}
 }
 
-// settle applies all options and returns all their faults.
-func settle(opts []Option) (settings, []string) {
-	s := settings{names: names{table: defaultTable}, memory: defaultMemory}
-	var faults []string
-	for i, opt := range opts {
-		if opt == nil {
-			faults = append(faults, fmt.Sprintf("option %d is nil", i+1))
-			continue
+// WithConnections gives the store n connections of its own, from 1 to 1000, which it
+// opens when it needs them, as the pool is configured, and which [Store.Close] closes.
+// The pool that it was given then serves its owner alone.
+//
+// An application whose bodies may take every connection of the pool needs one: a
+// heartbeat that waits for a connection until the lease has ended loses the lease. One
+// is enough for a thousand heartbeats a second.
+func WithConnections(n int) Option {
+	return option{fmt.Sprintf("pgstore.WithConnections(%d)", n), func(s *settings) error {
+		s.connections = n
+		if n < 1 || n > maxConnections {
+			return fmt.Errorf("must be from 1 to %d", maxConnections)
 		}
-		if err := opt.apply(&s); err != nil {
-			faults = append(faults, opt.String()+": "+err.Error())
-		}
-	}
-	return s, faults
+		return nil
+	}}
 }
 
-func configError(faults []string) error {
-	if faults == nil {
-		return nil
-	}
-	return fmt.Errorf("pgstore: %w: %s", lockfx.ErrConfig, strings.Join(faults, "; "))
+// settle applies all options. The error names all their faults, and others.
+func settle(opts []Option, others ...string) (settings, error) {
+	s := settings{names: names{schema: defaultSchema, table: defaultTable}, memory: defaultMemory}
+	err := storekit.Settle("pgstore", opts, func(o Option) error { return o.apply(&s) }, others...)
+	return s, err
 }

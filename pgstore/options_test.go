@@ -17,6 +17,7 @@ func TestOptionsPrintThemselvesAsWritten(t *testing.T) {
 		`pgstore.WithTable("my \"t\"")`: WithTable(`my "t"`),
 		`pgstore.WithMemory(1h0m0s)`:    WithMemory(time.Hour),
 		`pgstore.WithAsyncCommit()`:     WithAsyncCommit(),
+		`pgstore.WithConnections(2)`:    WithConnections(2),
 	} {
 		if got := opt.String(); got != want {
 			t.Errorf("%s, want %s", got, want)
@@ -28,6 +29,7 @@ func TestAllFaultsOfTheOptionsAreReportedAtOnce(t *testing.T) {
 	opts := []Option{
 		WithSchema(""), WithSchema(strings.Repeat("s", 64)), WithTable(strings.Repeat("t", 54)), WithTable("a\x00b"),
 		WithMemory(59 * time.Second), WithMemory(11 * 365 * 24 * time.Hour), nil, WithAsyncCommit(), WithTable("fine"),
+		WithConnections(0), WithConnections(1001),
 	}
 	_, err := SchemaSQL(opts...)
 	if !errors.Is(err, lockfx.ErrConfig) {
@@ -41,6 +43,8 @@ func TestAllFaultsOfTheOptionsAreReportedAtOnce(t *testing.T) {
 		`pgstore.WithMemory(59s): must be from 1m0s to 87600h0m0s`,
 		`pgstore.WithMemory(96360h0m0s): must be from`,
 		`option 7 is nil`,
+		`pgstore.WithConnections(0): must be from 1 to 1000`,
+		`pgstore.WithConnections(1001): must be from`,
 	} {
 		if !strings.Contains(err.Error(), fault) {
 			t.Errorf("%q says nothing of %q", err, fault)
@@ -66,20 +70,20 @@ func TestANilPoolIsRefused(t *testing.T) {
 
 func TestNamesAreQuoted(t *testing.T) {
 	for want, opts := range map[string][]Option{
-		`"lockfx_leases"`:         nil,
-		`"app"."lockfx_leases"`:   {WithSchema("app")},
-		`"Robert""; DROP"."a.b"`:  {WithSchema(`Robert"; DROP`), WithTable("a.b")},
-		`"ünïcode and a { brace"`: {WithTable("ünïcode and a { brace")},
+		`"public"."lockfx_leases"`:         nil,
+		`"app"."lockfx_leases"`:            {WithSchema("app")},
+		`"Robert""; DROP"."a.b"`:           {WithSchema(`Robert"; DROP`), WithTable("a.b")},
+		`"public"."ünïcode and a { brace"`: {WithTable("ünïcode and a { brace")},
 	} {
-		set, faults := settle(opts)
-		if faults != nil {
-			t.Fatal(faults)
+		set, err := settle(opts)
+		if err != nil {
+			t.Fatal(err)
 		}
 		if got := set.leases(); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 		all := set.statements()
-		for _, stmt := range []statement{all.acquire, all.renew, all.release, all.forced, all.inspect, all.undo, all.sweep} {
+		for _, stmt := range []statement{all.acquire, all.renew, all.release, all.released, all.forced, all.inspect, all.undo, all.sweep, all.watch} {
 			if !strings.Contains(stmt.sql, want) || strings.Contains(stmt.sql, "{leases}") {
 				t.Errorf("no %s in %s", want, stmt.sql)
 			}
@@ -92,12 +96,12 @@ func TestChannels(t *testing.T) {
 	long := strings.Repeat("x", 53)
 	seen := map[string]names{}
 	for _, n := range []names{
-		{table: "lockfx_leases"},
-		{schema: "app", table: "lockfx_leases"},
-		{table: long},
-		{schema: "app", table: long},
-		{schema: strings.Repeat("x", 63), table: long},
-		{table: strings.Repeat("x", 52) + "y"},
+		{"public", "lockfx_leases"},
+		{"app", "lockfx_leases"},
+		{"public", long},
+		{"app", long},
+		{strings.Repeat("x", 63), long},
+		{"public", strings.Repeat("x", 52) + "y"},
 	} {
 		c := n.channel()
 		if other, taken := seen[c]; taken || len(c) > maxName || !strings.HasPrefix(c, "lockfx:") {
@@ -105,7 +109,7 @@ func TestChannels(t *testing.T) {
 		}
 		seen[c] = n
 	}
-	if got := (names{table: "lockfx_leases"}).channel(); got != "lockfx:lockfx_leases" {
+	if got := (names{"public", "lockfx_leases"}).channel(); got != "lockfx:public.lockfx_leases" {
 		t.Errorf("%q, want a channel that can be read", got)
 	}
 }
@@ -122,16 +126,5 @@ func TestSchemaSQLMakesTheSchemaThatIsNamed(t *testing.T) {
 	}
 	if sql, _ = SchemaSQL(); strings.Contains(sql, "CREATE SCHEMA") {
 		t.Errorf("a schema that nobody named: %s", sql)
-	}
-}
-
-// Nobody may take a lease early.
-func TestTTLsAreRoundedUp(t *testing.T) {
-	for ttl, want := range map[time.Duration]int64{
-		time.Millisecond: 1000, time.Millisecond + 1: 1001, time.Millisecond + 999: 1001, 1<<63 - 1: 1<<63/1000 + 1,
-	} {
-		if got := microsOf(ttl); got != want {
-			t.Errorf("%v: %d µs, want %d", ttl, got, want)
-		}
 	}
 }

@@ -3,8 +3,6 @@ package pgstore
 import (
 	"context"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 const (
@@ -16,21 +14,28 @@ const (
 	undoGrace = 50 * time.Millisecond
 	// undoAgain is the pause between two attempts.
 	undoAgain = 100 * time.Millisecond
+	// tombstone is how long a request that was undone may be on its way. TCP gives up
+	// after less than half of that.
+	tombstone = time.Hour
 )
 
-// undo ends the acquisition of tag, whether its request arrived or is still on its
+// undo ends an acquisition, whether its request arrived or is still on its
 // way. It returns when that is done, or after undoGrace; the attempts go on for
 // undoWithin, on other connections than the one that broke.
-func (s *Store) undo(ctx context.Context, key string, tag int64) {
+func (s *Store) undo(ctx context.Context, key string, number int64) {
 	ctx = context.WithoutCancel(ctx)
-	done := make(chan struct{})
-	s.tasks.run(func() {
-		defer close(done)
+	done := s.tasks.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, undoWithin)
 		defer cancel()
 		// A refusal is tried again too: a server that is being promoted, or a table that
 		// somebody else has locked, will do it a moment later.
-		for s.bury(ctx, key, tag) != nil && pause(ctx, undoAgain) {
+		for {
+			attempt, cancel := context.WithTimeout(ctx, undoAttempt)
+			err := s.bury(attempt, key, number)
+			cancel()
+			if err == nil || !pause(ctx, undoAgain) {
+				return
+			}
 		}
 	})
 	grace, cancel := context.WithTimeout(ctx, undoGrace)
@@ -41,14 +46,11 @@ func (s *Store) undo(ctx context.Context, key string, tag int64) {
 	}
 }
 
-func (s *Store) bury(ctx context.Context, key string, tag int64) error {
-	ctx, cancel := context.WithTimeout(ctx, undoAttempt)
-	defer cancel()
-	_, err := s.transact(ctx, ignore, []any{key, tag, s.memory, s.channel}, s.stmt.undo)
+// bury frees the lease of an acquisition, or leaves a tombstone for its request.
+func (s *Store) bury(ctx context.Context, key string, number int64) error {
+	_, err := s.call(ctx, request{statement: s.stmt.undo, args: []any{key, s.client, number, tombstone.Microseconds(), s.channel}, read: ignore})
 	return err
 }
-
-func ignore(pgx.Rows) error { return nil }
 
 // pause waits for d and reports whether ctx is still alive.
 func pause(ctx context.Context, d time.Duration) bool {

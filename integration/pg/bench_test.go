@@ -89,18 +89,18 @@ func benchAcquireRelease(b *testing.B, pool *pgxpool.Pool, opts ...pgstore.Optio
 	defer cancel()
 	table := strings.NewReplacer("{leases}", "lockfx_leases")
 	acquire, release := table.Replace(statement(b, "acquire.sql")), table.Replace(statement(b, "release.sql"))
-	tag := 0
+	number := 0
 	measure.Compare(b, 100, func() {
 		g := measure.Must[lockfx.Grant](b)(store.Acquire(ctx, "ours", time.Minute))
 		if !measure.Must[bool](b)(store.Release(ctx, "ours", g.Token)) {
 			b.Fatal("not released")
 		}
 	}, func() {
-		tag++
+		number++
 		var granted bool
 		var token, left int64
 		var label string
-		row := pool.QueryRow(ctx, acquire, "floor", tag, "", time.Minute.Microseconds(), (24 * time.Hour).Microseconds())
+		row := pool.QueryRow(ctx, acquire, "floor", 1, number, "", time.Minute.Microseconds(), (24 * time.Hour).Microseconds())
 		if err := row.Scan(&granted, &token, &label, &left); err != nil || !granted {
 			b.Fatal(granted, err)
 		}

@@ -74,13 +74,16 @@ func (d direct) blocked() {
 	d.until(waiting, d.table)
 }
 
-const waiting = `EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND strpos(query, $1) > 0)`
+// waiters are the connections on which a statement on the table waits.
+const waiters = `FROM pg_stat_activity JOIN pg_locks USING (pid) WHERE wait_event_type = 'Lock' AND relation = $1::regclass AND granted`
+
+const waiting = "EXISTS (SELECT " + waiters + ")"
 
 // terminateBlocked ends the connections on which a statement on the table waits. Their
 // calls may come again on others.
 func (d direct) terminateBlocked() {
 	d.t.Helper()
-	pids := value[[]int32](d, "SELECT array_agg(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND strpos(query, $1) > 0", d.table)
+	pids := value[[]int32](d, "SELECT array_agg(DISTINCT pid) "+waiters, d.table)
 	d.exec("SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid", pids)
 	d.until("NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = ANY ($1::int[]))", pids)
 }

@@ -105,7 +105,13 @@ func (e *engine) after(do func() error) (lockfx.Store, error) {
 	return e.open()
 }
 
-func (e *engine) restart() error { return e.server.Restart(context.Background()) }
+// restart lets what was committed reach the disk, as a restart that is no crash does.
+func (e *engine) restart() error {
+	if err := e.server.Do(context.Background(), "CHECKPOINT"); err != nil {
+		return err
+	}
+	return e.server.Restart(context.Background())
+}
 
 // lose forgets all that the store ever wrote.
 func (e *engine) lose() error {

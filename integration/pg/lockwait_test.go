@@ -20,9 +20,9 @@ func TestCase_A08_AGrantIsComputedAfterTheWaitForTheRow(t *testing.T) {
 	s := shared(t)
 	for name, hold := range map[string]string{
 		"a row that is locked":       "SELECT FROM LEASES WHERE key = 'nightly' FOR UPDATE",
-		"a row that is being made":   "INSERT INTO LEASES VALUES ('nightly', 1, 1, '', '-infinity', '{}', now())",
+		"a row that is being made":   "INSERT INTO LEASES (key, token, label, expires, forget_at) VALUES ('nightly', 1, '', '-infinity', now())",
 		"a row that is being freed":  "UPDATE LEASES SET expires = '-infinity' WHERE key = 'nightly'",
-		"a row that is being undone": "UPDATE LEASES SET undone = '{1}', expires = '-infinity' WHERE key = 'nightly'",
+		"a row that is being undone": `UPDATE LEASES SET tombstones = '{"1": {"request": 1, "until": "infinity"}}', expires = '-infinity' WHERE key = 'nightly'`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := over(t, s, nil)
@@ -56,7 +56,7 @@ func TestCase_A08_ATakeOverDuringTheWaitIsARefusal(t *testing.T) {
 	})
 	store, d := e.store(t), e.direct(t)
 	for name, take := range map[string]string{
-		"a first lease":  "INSERT INTO LEASES VALUES ($1, 1, 1, 'other', now() + '1 hour', '{}', now() + '2 hours')",
+		"a first lease":  "INSERT INTO LEASES (key, token, label, expires, forget_at) VALUES ($1, 1, 'other', now() + '1 hour', now() + '2 hours')",
 		"a second lease": "UPDATE LEASES SET token = token + 1, label = 'other', expires = now() + '1 hour' WHERE key = $1",
 	} {
 		t.Run(name, func(t *testing.T) {

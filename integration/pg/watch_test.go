@@ -8,12 +8,9 @@ import (
 	"github.com/lockfx/lockfx/pgstore"
 )
 
-// listeners is true when that many connections listen for the keys of a table.
-const listeners = "count(*) = $1 FROM pg_stat_activity WHERE query = $2"
-
 func (d direct) listening(e *engine, want int) {
 	d.t.Helper()
-	d.until(listeners, want, `LISTEN "lockfx:`+e.table+`"`)
+	d.until("count(*) = $1 FROM pg_stat_activity WHERE query LIKE '-- lockfx waits on %' AND strpos(query, $2) > 0", want, e.table)
 }
 
 func watches(t *testing.T, s *pgstore.Store, key string) (<-chan struct{}, func()) {

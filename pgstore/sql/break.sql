@@ -1,12 +1,13 @@
--- Frees the key whoever holds it, and tells those who watch it. The token stays, so
--- that the next one is greater.
+-- Frees the lease that is unexpired and carries exactly the token, whoever holds it, and
+-- notifies those who watch the key. The next token is greater than this one, which is
+-- nobody's: the broken holder's does not match it.
 --
--- $1 key   $2 channel
+-- $1 key   $2 token   $3 channel; empty to notify nobody
 --
--- Answers one row if there was an unexpired lease.
+-- Answers one row if there was such a lease.
 WITH freed AS (
-    UPDATE {leases} SET expires = '-infinity', label = ''
-    WHERE key = $1::text AND expires > clock_timestamp()
-    RETURNING key
+    UPDATE {leases} SET token = token + 1, expires = '-infinity', label = ''
+    WHERE key = $1::text AND token = $2::bigint AND expires > clock_timestamp()
+    RETURNING key, watched > clock_timestamp() AND $3::text <> '' AS notify
 )
-SELECT pg_notify($2::text, key) FROM freed
+SELECT CASE WHEN notify THEN pg_notify($3::text, key) IS NOT NULL END FROM freed

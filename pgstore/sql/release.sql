@@ -1,12 +1,12 @@
--- Frees the lease that is unexpired and carries exactly the token, and tells those
+-- Frees the lease that is unexpired and carries exactly the token, and notifies those
 -- who watch the key. The token stays, so that the next one is greater.
 --
--- $1 key   $2 token   $3 channel
+-- $1 key   $2 token   $3 channel; empty to notify nobody
 --
 -- Answers one row if there was such a lease.
 WITH freed AS (
     UPDATE {leases} SET expires = '-infinity', label = ''
     WHERE key = $1::text AND token = $2::bigint AND expires > clock_timestamp()
-    RETURNING key
+    RETURNING key, watched > clock_timestamp() AND $3::text <> '' AS notify
 )
-SELECT pg_notify($3::text, key) FROM freed
+SELECT CASE WHEN notify THEN pg_notify($3::text, key) IS NOT NULL END FROM freed
