@@ -103,7 +103,7 @@ func blocksOf(doc, text string) (blocks []docBlock) {
 
 // docPackages are the packages that documents may name without an import.
 var docPackages = map[string]string{
-	"context": "context", "errors": "errors", "fmt": "fmt", "http": "net/http", "net": "net", "os": "os", "time": "time",
+	"context": "context", "errors": "errors", "fmt": "fmt", "http": "net/http", "net": "net", "os": "os", "sync": "sync", "time": "time",
 	"fx": "go.uber.org/fx", "zap": "go.uber.org/zap",
 	"testing": "testing", "storetest": "github.com/lockfx/lockfx/storetest", "storekit": "github.com/lockfx/lockfx/storekit",
 	"lockfx": "github.com/lockfx/lockfx", "fxlock": "github.com/lockfx/lockfx/fxlock",
