@@ -11,7 +11,7 @@ import (
 // The numbers of states and reasons are part of the contract.
 func Example_states() {
 	for _, s := range []lockfx.State{
-		lockfx.Idle, lockfx.Acquiring, lockfx.Held, lockfx.Releasing, lockfx.Released, lockfx.Lost,
+		lockfx.StateIdle, lockfx.StateAcquiring, lockfx.StateHeld, lockfx.StateReleasing, lockfx.StateReleased, lockfx.StateLost,
 	} {
 		fmt.Printf("%d %v\n", s, s)
 	}

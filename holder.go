@@ -15,8 +15,8 @@ type Holder interface {
 	// released, and its local deadline has not passed on either the monotonic or
 	// the wall clock.
 	Held() bool
-	// State returns the state of this acquisition: Held, Lost, Releasing or
-	// Released.
+	// State returns the state of this acquisition: StateHeld, StateLost, StateReleasing or
+	// StateReleased.
 	State() State
 	// Deadline returns the instant from which Held is false unless a heartbeat
 	// moves it: the time just before the last successful request, plus the ttl,

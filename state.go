@@ -8,12 +8,12 @@ type State uint8
 
 // The states of a lock.
 const (
-	Idle      State = 0 // never acquired, or the last attempt was refused
-	Acquiring State = 1 // a request is under way
-	Held      State = 2 // this lock has the lease
-	Releasing State = 3 // the lease is being released
-	Released  State = 4 // released, or disposed of
-	Lost      State = 5 // the lease is lost; see [Reason]
+	StateIdle      State = 0 // never acquired, or the last attempt was refused
+	StateAcquiring State = 1 // a request is under way
+	StateHeld      State = 2 // this lock has the lease
+	StateReleasing State = 3 // the lease is being released
+	StateReleased  State = 4 // released, or disposed of
+	StateLost      State = 5 // the lease is lost; see [Reason]
 )
 
 var stateNames = [...]string{"idle", "acquiring", "held", "releasing", "released", "lost"}

@@ -31,7 +31,7 @@ func TestMinHold_KeepsTheKeyAfterAShortJob(t *testing.T) {
 		}))
 		second := func() error { time.Sleep(time.Second); return nil }
 		noError(t, lock.Run(t.Context(), second))
-		if left := timeLeft(t, store); left != 59*time.Second || kept != left || lock.State() != lockfx.Released {
+		if left := timeLeft(t, store); left != 59*time.Second || kept != left || lock.State() != lockfx.StateReleased {
 			t.Errorf("kept for %v, and told %v; the lock is %v", left, kept, lock.State())
 		}
 		// The lock itself is refused like any other; who waits for it gets it when the time

@@ -123,7 +123,7 @@ func (s *schedule) newReplica(seed uint64, i int, planted plant) *replica {
 	r.leads = r.IsLeader
 	switch planted {
 	case noDeadline:
-		r.leads = func() bool { h := r.holder.Load(); return h != nil && (*h).State() == lockfx.Held }
+		r.leads = func() bool { h := r.holder.Load(); return h != nil && (*h).State() == lockfx.StateHeld }
 	case eventsAlone:
 		r.leads = r.inOffice.Load
 	}

@@ -102,7 +102,7 @@ func (l *legs) test(t *testing.T) {
 
 	l.journal.expect(t, l.wantLegs()...)
 	l.checkEnding(got)
-	if l.lock.Held() || l.lock.State() != lockfx.Released {
+	if l.lock.Held() || l.lock.State() != lockfx.StateReleased {
 		t.Errorf("after the run: held %v, state %v", l.lock.Held(), l.lock.State())
 	}
 }

@@ -113,13 +113,13 @@ func (l *Lock) inUse() bool {
 	l.restarting.Lock()
 	defer l.restarting.Unlock()
 	l.earlier = l.stillRunning()
-	return l.State() != lockfx.Released || len(l.earlier) > 0
+	return l.State() != lockfx.StateReleased || len(l.earlier) > 0
 }
 
 // stillRunning returns the machines of earlier starts that something runs on. l.restarting
 // is held.
 func (l *Lock) stillRunning() []*lifecycle.Machine {
-	return slices.DeleteFunc(l.earlier, func(m *lifecycle.Machine) bool { return m.State() == lockfx.Released })
+	return slices.DeleteFunc(l.earlier, func(m *lifecycle.Machine) bool { return m.State() == lockfx.StateReleased })
 }
 
 // Key returns the key in the store.

@@ -195,7 +195,7 @@ func TestBind_DisposesOfItsLock(t *testing.T) {
 		must(t, app.Stop(t.Context()))
 		_, err := lock.Acquire(t.Context())
 		wantIs(t, err, lockfx.ErrDisposed)
-		if lock.State() != lockfx.Released {
+		if lock.State() != lockfx.StateReleased {
 			t.Errorf("state %v", lock.State())
 		}
 	}

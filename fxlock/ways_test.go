@@ -60,7 +60,7 @@ func TestRun_EveryWayInHasATokenAndReleases(t *testing.T) {
 				return errors.Join(errors.New("not acquired"), err)
 			}
 			*seen = lock.Token()
-			if held, err := lock.Tick(ctx); !held || err != nil || !lock.Held() || lock.State() != lockfx.Held {
+			if held, err := lock.Tick(ctx); !held || err != nil || !lock.Held() || lock.State() != lockfx.StateHeld {
 				return errors.Join(errors.New("not held"), err)
 			}
 			if ok, err := lock.Release(ctx); !ok || err != nil {
@@ -80,7 +80,7 @@ func TestRun_EveryWayInHasATokenAndReleases(t *testing.T) {
 			var seen lockfx.Token
 			noError(t, run(t.Context(), lock, nightly, &seen))
 			j.expect(t, "acquire", "release")
-			if seen < 1 || !store.free() || lock.State() != lockfx.Released || lock.Token() != 0 || lock.Key() != key {
+			if seen < 1 || !store.free() || lock.State() != lockfx.StateReleased || lock.Token() != 0 || lock.Key() != key {
 				t.Errorf("fence %v, store free %v, lock %v %v %q", seen, store.free(), lock.State(), lock.Token(), lock.Key())
 			}
 		})

@@ -86,7 +86,7 @@ func (m *Machine) begin(h *Hold) (armed bool, err error) {
 		return false, m.acquireError(fmt.Errorf("%w: %v", lockfx.ErrNotIdle, state))
 	}
 	m.inUse, m.pending = true, h
-	m.move(h, lockfx.Acquiring)
+	m.move(h, lockfx.StateAcquiring)
 	h.since = m.cfg.Clock.Now()
 	h.first = h.deadlineFrom(h.since)
 	h.deadline.Store(&h.first)
@@ -123,7 +123,7 @@ func (m *Machine) accept(ctx context.Context, h *Hold, grant lockfx.Grant, err e
 	}
 	h.token, h.confirmed = grant.Token, m.cfg.Clock.Now()
 	m.last, m.pending = grant.Token, nil
-	m.move(h, lockfx.Held)
+	m.move(h, lockfx.StateHeld)
 	m.cur.Store(h)
 	if !h.running {
 		m.endUse()
@@ -199,9 +199,9 @@ func (m *Machine) endAttempt(h *Hold, e lockfx.Event) {
 	defer m.unlock()
 	h.disarm()
 	m.pending = nil
-	to := lockfx.Idle
+	to := lockfx.StateIdle
 	if m.disposed {
-		to = lockfx.Released
+		to = lockfx.StateReleased
 	}
 	m.move(h, to)
 	if e.Kind != h.terms.Suppress {

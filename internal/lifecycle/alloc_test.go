@@ -43,26 +43,26 @@ func withReaders(t *testing.T, test func(state lockfx.State, r hotReader)) {
 	t.Helper()
 	store := &script{}
 	m := quiet(t, store)
-	test(lockfx.Idle, m)
+	test(lockfx.StateIdle, m)
 	var hold *lifecycle.Hold
 	if err := m.Run(background, func(_ context.Context, h *lifecycle.Hold) error {
 		hold = h
-		test(lockfx.Held, m)
-		test(lockfx.Held, h)
+		test(lockfx.StateHeld, m)
+		test(lockfx.StateHeld, h)
 		return nil
 	}); err != nil {
 		t.Error(err)
 	}
-	test(lockfx.Released, m)
-	test(lockfx.Released, hold)
+	test(lockfx.StateReleased, m)
+	test(lockfx.StateReleased, hold)
 
 	store.renews(always(false, nil))
 	_ = m.Run(background, func(ctx context.Context, h *lifecycle.Hold) error {
 		if held, err := m.Tick(ctx); held || err == nil {
 			t.Errorf("Tick = %v, %v", held, err)
 		}
-		test(lockfx.Lost, m)
-		test(lockfx.Lost, h)
+		test(lockfx.StateLost, m)
+		test(lockfx.StateLost, h)
 		return nil
 	})
 }

@@ -92,7 +92,7 @@ func TestOnLostPanicsOnce(t *testing.T) {
 		if calls != 1 {
 			t.Errorf("OnLost was called %d times", calls)
 		}
-		r.wantState(t, lockfx.Lost)
+		r.wantState(t, lockfx.StateLost)
 		r.dispose(t)
 	}, onLost(func(lockfx.Reason) { calls++; panic("boom") }))
 }
@@ -226,7 +226,7 @@ func TestReleaseInOnLost(t *testing.T) {
 			lose(r, ctx)
 			cancel()
 			synctest.Wait()
-			r.wantState(t, lockfx.Released)
+			r.wantState(t, lockfx.StateReleased)
 		}
 		wantErr = lockfx.ErrNotIdle
 		r.store.renews(always(false, nil))
@@ -279,7 +279,7 @@ func TestAnObserverMayUseTheLock(t *testing.T) {
 		if ok, err := r.Acquire(background); !ok || err != nil {
 			t.Errorf("Acquire = %v, %v", ok, err)
 		}
-		r.wantState(t, lockfx.Released)
+		r.wantState(t, lockfx.StateReleased)
 		r.wantEvents(t, strings.TrimSuffix(strings.Repeat("acquired, released, ", 3), ", "))
 		r.wantCalls(t, "acquire", "renew 1", "release 1", "acquire", "renew 2", "release 2", "acquire", "renew 3", "release 3")
 

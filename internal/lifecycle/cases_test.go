@@ -346,7 +346,7 @@ func TestCase_R10_AStarvedProcessDoesNotTrustItself(t *testing.T) {
 		if r.Held() || r.Token() != 0 {
 			t.Errorf("held %v, token %v", r.Held(), r.Token())
 		}
-		r.wantState(t, lockfx.Held)
+		r.wantState(t, lockfx.StateHeld)
 		r.dispose(t)
 	})
 }

@@ -64,7 +64,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lock.State() != lockfx.Idle || lock.Held() || lock.Token() != 0 || lock.Last() != 0 || lock.Disposed() {
+	if lock.State() != lockfx.StateIdle || lock.Held() || lock.Token() != 0 || lock.Last() != 0 || lock.Disposed() {
 		t.Errorf("a new lock: %v, held %v, token %v", lock.State(), lock.Held(), lock.Token())
 	}
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -97,7 +97,7 @@ func TestALockThatNobodyObserves(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.acquire(t)
 		r.lose()
-		r.wantState(t, lockfx.Lost)
+		r.wantState(t, lockfx.StateLost)
 		r.dispose(t)
 		r.wantEvents(t, "")
 	}, func(c *lifecycle.Config) { c.OnLost, c.Observers = nil, nil })

@@ -94,8 +94,8 @@ func (m *Machine) whenFree() <-chan struct{} {
 func (m *Machine) disposedWith(err error) error {
 	m.mu.Lock()
 	defer m.unlock()
-	if m.State() == lockfx.Idle {
-		m.move(nil, lockfx.Released)
+	if m.State() == lockfx.StateIdle {
+		m.move(nil, lockfx.StateReleased)
 	}
 	if !m.over {
 		m.over = true

@@ -23,7 +23,7 @@ func stubborn(r *rig, d time.Duration) func(context.Context, *lifecycle.Hold) er
 
 func wantDisposed(t *testing.T, r *rig) {
 	t.Helper()
-	r.wantState(t, lockfx.Released)
+	r.wantState(t, lockfx.StateReleased)
 	if !r.Disposed() || r.Held() || r.Token() != 0 {
 		t.Errorf("disposed %v, held %v, token %v", r.Disposed(), r.Held(), r.Token())
 	}
@@ -99,7 +99,7 @@ func TestDisposeOutOfTimeNeverReleasesUnderABody(t *testing.T) {
 				if want := `dispose "nightly": the body still runs under token 1; its lease is left to expire, and released when the body returns: context deadline exceeded: the user went away`; err.Error() != want {
 					t.Errorf("Dispose = %v", err)
 				}
-				r.wantState(t, lockfx.Held)
+				r.wantState(t, lockfx.StateHeld)
 				o := <-run
 				if lost := errors.Is(o.err, lockfx.ErrLost); lost != (tt.reason != 0) || !errors.Is(o.err, lockfx.ErrDisposed) {
 					t.Errorf("Run = %v", o.err)
@@ -163,7 +163,7 @@ func TestDisposeAgainWaitsForTheBody(t *testing.T) {
 			t.Error("Dispose says that all is done while a body runs")
 		}
 		r.dispose(t)
-		r.wantState(t, lockfx.Released)
+		r.wantState(t, lockfx.StateReleased)
 		<-run
 	})
 }
@@ -175,7 +175,7 @@ func TestDisposeManyTimesAtOnce(t *testing.T) {
 		for range 20 {
 			go func() {
 				r.dispose(t)
-				r.wantState(t, lockfx.Released)
+				r.wantState(t, lockfx.StateReleased)
 			}()
 		}
 		<-run
@@ -235,7 +235,7 @@ func TestDisposeWaitsForAReleaseUnderWay(t *testing.T) {
 		r.store.releases(once(func(context.Context) { time.Sleep(time.Second) }))
 		release := spawn(func() error { _, err := r.Release(background); return err })
 		synctest.Wait()
-		r.wantState(t, lockfx.Releasing)
+		r.wantState(t, lockfx.StateReleasing)
 
 		dead, cancel := context.WithCancel(background)
 		cancel()
@@ -244,7 +244,7 @@ func TestDisposeWaitsForAReleaseUnderWay(t *testing.T) {
 			t.Errorf("Dispose = %v", err)
 		}
 		r.dispose(t)
-		r.wantState(t, lockfx.Released)
+		r.wantState(t, lockfx.StateReleased)
 		if o := <-release; o.err != nil {
 			t.Errorf("Release: %v", o.err)
 		}
@@ -265,7 +265,7 @@ func TestReleaseAndDisposeAtOnce(t *testing.T) {
 				}()
 				go func() {
 					r.dispose(t)
-					r.wantState(t, lockfx.Released)
+					r.wantState(t, lockfx.StateReleased)
 				}()
 			}
 			time.Sleep(time.Minute)
@@ -346,7 +346,7 @@ func TestDisposeOutOfTimeAsTheBodyReturns(t *testing.T) {
 			if err := r.Dispose(endingContext{dead, func() { <-run }}); err != nil {
 				t.Errorf("Dispose = %v", err)
 			}
-			r.wantState(t, lockfx.Released)
+			r.wantState(t, lockfx.StateReleased)
 		})
 	}
 }

@@ -276,9 +276,9 @@ func (a attempt) try(r *rig, byRun bool) (got bool, o outcome) {
 // phantoms returns what is wrong after an attempt that must not be granted.
 func (a attempt) phantoms(r *rig, byRun, got bool, o outcome) (faults []string) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-	wanted := lockfx.Idle
+	wanted := lockfx.StateIdle
 	if a.disposed {
-		wanted = lockfx.Released
+		wanted = lockfx.StateReleased
 	}
 	if got {
 		fault("it was granted")
@@ -422,20 +422,20 @@ func TestABusyLockChangesNothing(t *testing.T) {
 			}
 		}
 		r.store.acquires(func(_ context.Context, next lockfx.Token) (lockfx.Grant, error) {
-			busy(lockfx.Acquiring)
+			busy(lockfx.StateAcquiring)
 			return lockfx.Grant{OK: true, Token: next}, nil
 		})
-		r.store.releases(once(func(context.Context) { busy(lockfx.Releasing) }))
+		r.store.releases(once(func(context.Context) { busy(lockfx.StateReleasing) }))
 		r.acquire(t)
-		busy(lockfx.Held)
+		busy(lockfx.StateHeld)
 		r.wantRelease(t, true)
 
-		r.store.releases(once(func(context.Context) { busy(lockfx.Lost) }))
+		r.store.releases(once(func(context.Context) { busy(lockfx.StateLost) }))
 		r.store.renews(never)
 		r.acquire(t)
 		time.Sleep(trusted)
 		synctest.Wait()
-		busy(lockfx.Lost)
+		busy(lockfx.StateLost)
 		r.wantRelease(t, true)
 	})
 }

@@ -83,7 +83,7 @@ func (h *Hold) beginRenewal(r *renewal) (begun bool, underWay <-chan struct{}, l
 	m := h.m
 	m.mu.Lock()
 	defer m.unlock()
-	if h.State() != lockfx.Held || h.abandoned {
+	if h.State() != lockfx.StateHeld || h.abandoned {
 		return false, nil, h.lossError()
 	}
 	if h.renewal != nil {
@@ -116,7 +116,7 @@ func (h *Hold) endRenewal(renewed bool, err error) (bool, error) {
 	if h.renewal = nil; r.ended != nil {
 		close(r.ended)
 	}
-	if h.State() != lockfx.Held {
+	if h.State() != lockfx.StateHeld {
 		return false, h.lossError()
 	}
 	next, now := r.asked.Add(m.cfg.Heartbeat), m.cfg.Clock.Now()

@@ -41,10 +41,10 @@ func TestStrictHeartbeatLosesAtOnce(t *testing.T) {
 				}
 				time.Sleep(due - 1)
 				synctest.Wait()
-				r.wantState(t, lockfx.Held)
+				r.wantState(t, lockfx.StateHeld)
 				time.Sleep(time.Nanosecond)
 				synctest.Wait()
-				r.wantState(t, lockfx.Lost)
+				r.wantState(t, lockfx.StateLost)
 				if n := r.clock.armed.Load(); n != 0 {
 					t.Errorf("%d timers are armed after the loss", n)
 				}
@@ -77,10 +77,10 @@ func TestRenewRetryLosesOnlyWhenRefusedOrAtTheDeadline(t *testing.T) {
 				}
 				time.Sleep(due - 1)
 				synctest.Wait()
-				r.wantState(t, lockfx.Held)
+				r.wantState(t, lockfx.StateHeld)
 				time.Sleep(time.Nanosecond)
 				synctest.Wait()
-				r.wantState(t, lockfx.Lost)
+				r.wantState(t, lockfx.StateLost)
 				time.Sleep(time.Hour)
 				r.wantLosses(t, reason)
 				r.dispose(t)
@@ -194,10 +194,10 @@ func TestNoTimerLosesTheLease(t *testing.T) {
 				r.store.renews(tt.renew)
 				time.Sleep(tt.due - 1)
 				synctest.Wait()
-				r.wantState(t, lockfx.Held)
+				r.wantState(t, lockfx.StateHeld)
 				time.Sleep(time.Nanosecond)
 				synctest.Wait()
-				r.wantState(t, lockfx.Lost)
+				r.wantState(t, lockfx.StateLost)
 				r.wantLosses(t, lockfx.ReasonTimerUnarmable)
 				r.wantRelease(t, true)
 			}, func(c *lifecycle.Config) { c.RenewRetry = tt.retry })
@@ -357,7 +357,7 @@ func TestOnlyAStrictTrueIsARelease(t *testing.T) {
 				if ok != tt.ok || !errors.Is(err, tt.err) || tt.err != nil && !errors.Is(err, lockfx.ErrStore) {
 					t.Errorf("Release = %v, %v; want %v, %v", ok, err, tt.ok, tt.err)
 				}
-				r.wantState(t, lockfx.Released) // all the same
+				r.wantState(t, lockfx.StateReleased) // all the same
 				e := r.seen.all()[1]
 				if e.Kind != lockfx.EventReleased || e.Reason != lockfx.ReasonReleased || tt.ok != (e.Err == nil) {
 					t.Errorf("event %v", e)
@@ -418,7 +418,7 @@ func TestAReleaseDoesNotWaitForEverForARenewal(t *testing.T) {
 		if ok || !errors.Is(err, lockfx.ErrStore) || !errors.Is(err, lockfx.ErrTimeout) || time.Since(asked) != 5*time.Second {
 			t.Errorf("Release = %v, %v after %v", ok, err, time.Since(asked))
 		}
-		r.wantState(t, lockfx.Released)
+		r.wantState(t, lockfx.StateReleased)
 		r.acquire(t) // the renewal that comes late is not this hold's
 		r.store.renews(nil)
 		time.Sleep(deaf)

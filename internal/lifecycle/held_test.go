@@ -67,7 +67,7 @@ func TestHeldLooksAtTheClockItself(t *testing.T) {
 					if h.Held() != tt.held || r.Held() != tt.held || h.Token() != want || r.Token() != want {
 						t.Errorf("held %v and %v, tokens %v and %v", h.Held(), r.Held(), h.Token(), r.Token())
 					}
-					if h.State() != lockfx.Held || r.State() != lockfx.Held {
+					if h.State() != lockfx.StateHeld || r.State() != lockfx.StateHeld {
 						t.Errorf("something has run: %v, %v", h.State(), r.State())
 					}
 					return nil
@@ -100,7 +100,7 @@ func TestResumingHolderRenewsNothing(t *testing.T) {
 					}
 					r.wantCalls(t, "acquire")
 					r.wantLosses(t, lockfx.ReasonExpired)
-					r.wantState(t, lockfx.Lost)
+					r.wantState(t, lockfx.StateLost)
 				}
 				r.dispose(t)
 			})
@@ -211,7 +211,7 @@ func TestAWallClockSetBackChangesNothing(t *testing.T) {
 			t.Error("held at the deadline")
 		}
 		synctest.Wait()
-		r.wantState(t, lockfx.Lost)
+		r.wantState(t, lockfx.StateLost)
 		r.dispose(t)
 	})
 }

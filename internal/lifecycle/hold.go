@@ -50,7 +50,7 @@ func (h *Hold) State() lockfx.State { return lockfx.State(h.state.Load()) }
 
 // Held reports whether the lease can still be trusted.
 func (h *Hold) Held() bool {
-	return h.State() == lockfx.Held && !passed(*h.deadline.Load(), h.m.cfg.Clock.Now())
+	return h.State() == lockfx.StateHeld && !passed(*h.deadline.Load(), h.m.cfg.Clock.Now())
 }
 
 // Token returns the fencing token, or 0 once the lease is not held.
@@ -120,9 +120,9 @@ func (h *Hold) expire() {
 	h.expiry = nil
 	now := m.cfg.Clock.Now()
 	switch {
-	case m.pending == h && h.State() == lockfx.Acquiring:
+	case m.pending == h && h.State() == lockfx.StateAcquiring:
 		h.cancel(m.tooLate)
-	case h.State() != lockfx.Held:
+	case h.State() != lockfx.StateHeld:
 	case passed(h.Deadline(), now):
 		h.expired()
 	case !h.armExpiry(now):
@@ -160,7 +160,7 @@ func (h *Hold) disarm() {
 // it, or nil. m.mu is held; m.unlock calls OnLost.
 func (h *Hold) lose(reason lockfx.Reason, cause error) {
 	m := h.m
-	m.move(h, lockfx.Lost)
+	m.move(h, lockfx.StateLost)
 	h.disarm()
 	h.loss = &lockfx.LostError{Key: m.cfg.Key, Token: h.token, Reason: reason, Err: cause, At: m.cfg.Clock.Now()}
 	if cause != nil {

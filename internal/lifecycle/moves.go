@@ -9,16 +9,18 @@ import (
 // moves is the state machine: from each state, where it may go. A move that is
 // not in it is a bug of this package.
 var moves = map[lockfx.State][]lockfx.State{
-	lockfx.Idle:      {lockfx.Acquiring, lockfx.Released},
-	lockfx.Acquiring: {lockfx.Idle, lockfx.Held, lockfx.Released},
-	lockfx.Held:      {lockfx.Releasing, lockfx.Lost},
-	lockfx.Releasing: {lockfx.Released},
-	lockfx.Lost:      {lockfx.Released},
-	lockfx.Released:  {lockfx.Acquiring},
+	lockfx.StateIdle:      {lockfx.StateAcquiring, lockfx.StateReleased},
+	lockfx.StateAcquiring: {lockfx.StateIdle, lockfx.StateHeld, lockfx.StateReleased},
+	lockfx.StateHeld:      {lockfx.StateReleasing, lockfx.StateLost},
+	lockfx.StateReleasing: {lockfx.StateReleased},
+	lockfx.StateLost:      {lockfx.StateReleased},
+	lockfx.StateReleased:  {lockfx.StateAcquiring},
 }
 
 // acquirable reports whether an acquisition can begin in state.
-func acquirable(state lockfx.State) bool { return state == lockfx.Idle || state == lockfx.Released }
+func acquirable(state lockfx.State) bool {
+	return state == lockfx.StateIdle || state == lockfx.StateReleased
+}
 
 // Vacant returns a channel that closes as soon as nothing is held or asked for. It
 // says so once: somebody else may be faster.

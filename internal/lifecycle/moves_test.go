@@ -11,20 +11,20 @@ import (
 
 // The whole table, once more: a move that is added needs a reason here as well.
 var legal = map[[2]lockfx.State]string{
-	{lockfx.Idle, lockfx.Acquiring}:     "acquire",
-	{lockfx.Idle, lockfx.Released}:      "dispose",
-	{lockfx.Acquiring, lockfx.Idle}:     "no grant",
-	{lockfx.Acquiring, lockfx.Held}:     "grant",
-	{lockfx.Acquiring, lockfx.Released}: "no grant, disposed of",
-	{lockfx.Held, lockfx.Releasing}:     "release",
-	{lockfx.Held, lockfx.Lost}:          "loss",
-	{lockfx.Releasing, lockfx.Released}: "the store has answered",
-	{lockfx.Lost, lockfx.Released}:      "release",
-	{lockfx.Released, lockfx.Acquiring}: "acquire again",
+	{lockfx.StateIdle, lockfx.StateAcquiring}:     "acquire",
+	{lockfx.StateIdle, lockfx.StateReleased}:      "dispose",
+	{lockfx.StateAcquiring, lockfx.StateIdle}:     "no grant",
+	{lockfx.StateAcquiring, lockfx.StateHeld}:     "grant",
+	{lockfx.StateAcquiring, lockfx.StateReleased}: "no grant, disposed of",
+	{lockfx.StateHeld, lockfx.StateReleasing}:     "release",
+	{lockfx.StateHeld, lockfx.StateLost}:          "loss",
+	{lockfx.StateReleasing, lockfx.StateReleased}: "the store has answered",
+	{lockfx.StateLost, lockfx.StateReleased}:      "release",
+	{lockfx.StateReleased, lockfx.StateAcquiring}: "acquire again",
 }
 
 func TestAnIllegalMoveIsABug(t *testing.T) {
-	states := []lockfx.State{lockfx.Idle, lockfx.Acquiring, lockfx.Held, lockfx.Releasing, lockfx.Released, lockfx.Lost}
+	states := []lockfx.State{lockfx.StateIdle, lockfx.StateAcquiring, lockfx.StateHeld, lockfx.StateReleasing, lockfx.StateReleased, lockfx.StateLost}
 	for _, from := range states {
 		for _, to := range states {
 			r := newRig(t)

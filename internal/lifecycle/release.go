@@ -78,13 +78,13 @@ func (m *Machine) beginRelease(h *Hold) (underWay <-chan struct{}, ask, first bo
 		return nil, false, false
 	}
 	h.releasing, m.inUse = true, true
-	if h.State() == lockfx.Held && passed(h.Deadline(), m.cfg.Clock.Now()) {
+	if h.State() == lockfx.StateHeld && passed(h.Deadline(), m.cfg.Clock.Now()) {
 		h.expired()
 	}
-	if h.State() == lockfx.Lost {
+	if h.State() == lockfx.StateLost {
 		return h.renewal.end(), outcomeUnknown(h.loss.Reason), true
 	}
-	m.move(h, lockfx.Releasing)
+	m.move(h, lockfx.StateReleasing)
 	h.disarm()
 	if h.renewal != nil {
 		h.renewal.cancel(errReleasing)
@@ -115,7 +115,7 @@ func joined(ctx context.Context, underWay <-chan struct{}) bool {
 func (m *Machine) endRelease(h *Hold, kept time.Duration, ok bool, err error) {
 	m.mu.Lock()
 	defer m.unlock()
-	m.move(h, lockfx.Released)
+	m.move(h, lockfx.StateReleased)
 	reason := lockfx.ReasonReleased
 	switch {
 	case h.loss != nil:

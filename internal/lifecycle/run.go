@@ -62,7 +62,7 @@ func (c *runContext) Value(key any) any {
 // has not ended.
 func (m *Machine) Inside(ctx context.Context) bool {
 	h, ok := ctx.Value(holdKey{m}).(*Hold)
-	return ok && h.State() != lockfx.Released
+	return ok && h.State() != lockfx.StateReleased
 }
 
 // releaseAfter releases after the body, and joins what went wrong. What the body left

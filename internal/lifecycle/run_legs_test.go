@@ -104,8 +104,8 @@ func TestBothLastLegsAlwaysRun(t *testing.T) {
 							t.Errorf("%v is not the loss that the body heard of", o.err)
 						}
 
-						r.wantState(t, lockfx.Released)
-						if hold.State() != lockfx.Released || hold.Held() || hold.Token() != 0 || bodyCtx.Err() == nil {
+						r.wantState(t, lockfx.StateReleased)
+						if hold.State() != lockfx.StateReleased || hold.Held() || hold.Token() != 0 || bodyCtx.Err() == nil {
 							t.Errorf("the hold after its run: %v, held %v, token %v", hold.State(), hold.Held(), hold.Token())
 						}
 						if lockfx.TokenFrom(bodyCtx) != 1 {
@@ -241,7 +241,7 @@ func TestAHoldNeverShowsTheNextOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := r.Run(background, func(_ context.Context, second *lifecycle.Hold) error {
-			if first.Held() || first.Token() != 0 || first.State() != lockfx.Released {
+			if first.Held() || first.Token() != 0 || first.State() != lockfx.StateReleased {
 				t.Errorf("the first hold shows token %v, %v", first.Token(), first.State())
 			}
 			if !second.Held() || second.Token() != 2 {

@@ -102,7 +102,7 @@ func (s earlyRelease) Renew(ctx context.Context, k string, token lockfx.Token, _
 
 func (s noRelease) Release(context.Context, string, lockfx.Token) (bool, error) { return true, nil }
 
-func (l optimist) Held() bool { return l.State() == lockfx.Held || l.State() == lockfx.Lost }
+func (l optimist) Held() bool { return l.State() == lockfx.StateHeld || l.State() == lockfx.StateLost }
 
 func (c lateClock) AfterFunc(d time.Duration, f func()) lockfx.Timer {
 	return c.Clock.AfterFunc(d+1, f)

@@ -76,7 +76,7 @@ func TestMinHoldKeepsTheKeyWhateverTheOutcome(t *testing.T) {
 					})
 				})
 				<-ended
-				k.wantState(t, lockfx.Released)
+				k.wantState(t, lockfx.StateReleased)
 				synctest.Wait()
 				for _, e := range k.seen.all() {
 					if e.Kind == lockfx.EventReleased && (e.KeptFor != minHold-time.Second || e.Err != nil) {
@@ -257,7 +257,7 @@ func TestMinHoldThatTheStoreRefuses(t *testing.T) {
 				if !errors.Is(err, test.want) {
 					t.Errorf("err = %v", err)
 				}
-				r.wantState(t, lockfx.Released)
+				r.wantState(t, lockfx.StateReleased)
 				synctest.Wait()
 				last := r.seen.all()[len(r.seen.all())-1]
 				if last.Kind != lockfx.EventReleased || last.RetryAfter != 0 || last.Err == nil {
@@ -316,7 +316,7 @@ func TestMaxHoldOfAHoldByHand(t *testing.T) {
 		r.acquire(t)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		r.wantState(t, lockfx.Lost)
+		r.wantState(t, lockfx.StateLost)
 		r.wantLosses(t, lockfx.ReasonMaxHold)
 		r.wantRelease(t, true) // the store still knows it
 	}, func(c *lifecycle.Config) { c.Terms.MaxHold = time.Minute })

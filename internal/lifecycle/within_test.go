@@ -66,7 +66,7 @@ func TestAGrantBehindTheEndOfTheWaiting(t *testing.T) {
 			t.Errorf("err = %v", err)
 		}
 		r.wantCalls(t, "acquire", "release 1")
-		r.wantState(t, lockfx.Idle)
+		r.wantState(t, lockfx.StateIdle)
 	})
 }
 

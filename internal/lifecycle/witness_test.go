@@ -203,7 +203,7 @@ func (w *witness) renew(ctx context.Context) (bool, error) {
 
 func (w *witness) endRenew(token lockfx.Token, asked time.Time, ok, answered bool) {
 	now := time.Now()
-	held := w.lock.State() == lockfx.Held
+	held := w.lock.State() == lockfx.StateHeld
 	w.mu.Lock()
 	l := w.leases[token]
 	l.renewing--
@@ -399,7 +399,7 @@ func (w *witness) end(armed int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.done = true
-	if s := w.lock.State(); s != lockfx.Released || w.open != 0 {
+	if s := w.lock.State(); s != lockfx.StateReleased || w.open != 0 {
 		w.faultf("in the end the lock is %v, and token %v is held", s, w.open)
 	}
 	if armed != 0 {

@@ -54,7 +54,7 @@ func TestATryNeverOvertakes(t *testing.T) {
 		release := newProcess(t, store).hold(t)
 		p := newProcess(t, store)
 		waiter := spawn(func() error { return p.run(background, queue.Forever, nothing) })
-		if p.line.Idle() || p.State() != lockfx.Idle {
+		if p.line.Idle() || p.State() != lockfx.StateIdle {
 			t.Errorf("the queue is idle: %v; the lock is %v: the waiter is between two attempts", p.line.Idle(), p.State())
 		}
 		asked := len(store.asked("acquire", time.Time{}))

@@ -64,7 +64,7 @@ func (c *Campaign) stuck() error {
 	switch {
 	case c.earlier:
 		return errEarlier
-	case c.left != nil && c.left.State() != lockfx.Released:
+	case c.left != nil && c.left.State() != lockfx.StateReleased:
 		return errLeft
 	case t == nil || t.stage == standingBy:
 		return nil
