@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/storekit"
 )
 
 const (
@@ -29,50 +30,13 @@ func secondsOf(ttl time.Duration) int64 {
 	return int64(ttl/time.Second) + min(1, int64(ttl%time.Second))
 }
 
-// check returns what stands against the call of op: the end of ctx, or all the
-// faults of its arguments at once. ttlFault is nil for a call without a ttl.
-func check(ctx context.Context, op, key string, ttlFault error) error {
-	if ctx.Err() != nil {
-		return ended(ctx, op, key)
-	}
-	keyFault := lockfx.CheckKey(key)
-	switch {
-	case keyFault != nil && ttlFault != nil:
-		return fmt.Errorf("%s: %w; %w", op, keyFault, ttlFault)
-	case keyFault != nil:
-		return fmt.Errorf("%s: %w", op, keyFault)
-	case ttlFault != nil:
-		return fmt.Errorf("%s %q: %w", op, key, ttlFault)
-	}
-	return nil
-}
-
-// fault says that a call did not succeed: because its ctx is over, whatever else went
-// wrong, or else because of etcd.
+// fault says why a call did not succeed, in words of its own for what is not etcd's answer.
 func fault(ctx context.Context, op, key string, err error) error {
-	own := errors.Is(ctx.Err(), context.Canceled)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		err = errNoAnswer
-	case errors.Is(err, context.Canceled) && !own:
-		err = errClientClosed
+	case errors.Is(err, context.Canceled):
+		err = errClientClosed // if it is not ctx that has ended, which comes first
 	}
-	switch {
-	case own:
-		return ended(ctx, op, key)
-	case ctx.Err() != nil:
-		return fmt.Errorf("%w (%v)", ended(ctx, op, key), err) //nolint:errorlint // the end of ctx is the reason
-	case errors.Is(err, lockfx.ErrBadGrant):
-		return fmt.Errorf("%s %q: %w", op, key, err)
-	}
-	return fmt.Errorf("%s %q: %w: %w", op, key, lockfx.ErrStore, err)
-}
-
-// ended says that ctx is over. The error matches both ctx.Err() and the cause.
-func ended(ctx context.Context, op, key string) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if errors.Is(cause, err) {
-		return fmt.Errorf("%s %q: %w", op, key, cause)
-	}
-	return fmt.Errorf("%s %q: %w: %w", op, key, err, cause)
+	return storekit.Fault(ctx, op, key, err)
 }

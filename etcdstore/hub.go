@@ -7,6 +7,8 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/lockfx/lockfx/storekit"
 )
 
 // hub has the watches of a store. While there is one, it runs a stream.
@@ -14,7 +16,7 @@ type hub struct {
 	open  func(ctx context.Context) clientv3.WatchChan
 	ask   func(ctx context.Context) error // for an answer on what open opened
 	stale func(error) error               // of a stream: an error that passes if the next one may do better
-	tasks *tasks
+	tasks *storekit.Tasks
 	name  string // no other store over the client has it
 
 	mu      sync.Mutex // guards what follows, and the streams that ever ran

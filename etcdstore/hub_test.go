@@ -13,12 +13,13 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/storekit"
 )
 
 // scripted is a hub over streams that the test feeds. Each opened stream is sent.
 type scripted struct {
 	hub
-	work   tasks
+	work   storekit.Tasks
 	opened chan chan clientv3.WatchResponse
 	asked  atomic.Int32
 }
@@ -80,7 +81,7 @@ func state(freed <-chan struct{}) string {
 
 func (s *scripted) end(t *testing.T) {
 	s.close()
-	if err := s.work.wait(t.Context()); err != nil {
+	if err := s.work.Wait(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -121,7 +122,7 @@ func TestTheStreamEndsWithTheLastWatchAndBeginsAnew(t *testing.T) {
 			t.Fatal("the stream ended before its last watch")
 		}
 		s.unwatch(b)
-		if err := s.work.wait(t.Context()); err != nil || s.current != nil {
+		if err := s.work.Wait(t.Context()); err != nil || s.current != nil {
 			t.Fatalf("the stream outlives its last watch (%v)", err)
 		}
 		again := s.watch("a")

@@ -6,6 +6,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/storekit"
 )
 
 var (
@@ -17,7 +18,7 @@ var (
 // Inspect returns the lease on key, or the zero Lease if the key is free. The time
 // left is rounded up to a whole second.
 func (s *Store) Inspect(ctx context.Context, key string) (lockfx.Lease, error) {
-	if err := check(ctx, "inspect", key, nil); err != nil {
+	if err := storekit.Check(ctx, "inspect", key, nil); err != nil {
 		return lockfx.Lease{}, err
 	}
 	call, cancel := s.bounded(ctx, patience)
@@ -46,7 +47,7 @@ func (s *Store) inspect(ctx context.Context, name string) (lockfx.Lease, error) 
 // next token is greater than the broken one. It is an error in the same case as of
 // [Store.Release].
 func (s *Store) Break(ctx context.Context, key string) (bool, error) {
-	if err := check(ctx, "break", key, nil); err != nil {
+	if err := storekit.Check(ctx, "break", key, nil); err != nil {
 		return false, err
 	}
 	call, cancel := s.bounded(ctx, patience)
@@ -79,5 +80,5 @@ func (s *Store) Close(ctx context.Context) error {
 	s.hub.close()
 	s.keeper.close()
 	s.discardAll(s.pool.close())
-	return s.tasks.wait(ctx)
+	return s.tasks.Wait(ctx)
 }

@@ -9,6 +9,8 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/lockfx/lockfx/storekit"
 )
 
 const (
@@ -24,7 +26,7 @@ const (
 type keeper struct {
 	open  func(ctx context.Context) (pb.Lease_LeaseKeepAliveClient, error)
 	stale func(error) error // of a stream: an error that passes if the next one may do better
-	tasks *tasks
+	tasks *storekit.Tasks
 
 	mu      sync.Mutex // guards what follows
 	current *line
@@ -103,7 +105,7 @@ func (k *keeper) line() *line {
 		ended: make(chan struct{}),
 	}
 	k.current = l
-	k.tasks.run(func() {
+	k.tasks.Go(func() {
 		l.err = k.serve(ctx, l)
 		k.drop(l)
 		close(l.ended)

@@ -12,6 +12,8 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/lockfx/lockfx/storekit"
 )
 
 // leader answers a stream: it keeps every lease alive for as many seconds as its id.
@@ -50,7 +52,7 @@ func alive(id int64) (*pb.LeaseKeepAliveResponse, error) {
 // the last for ever, and how many streams there were.
 func keeping(t *testing.T, answers ...func(int64) (*pb.LeaseKeepAliveResponse, error)) (k *keeper, opened *int) {
 	opened = new(int)
-	work := &tasks{}
+	work := &storekit.Tasks{}
 	k = &keeper{tasks: work, stale: asItIs, open: func(ctx context.Context) (pb.Lease_LeaseKeepAliveClient, error) {
 		n := min(*opened, len(answers)-1)
 		*opened++
@@ -58,7 +60,7 @@ func keeping(t *testing.T, answers ...func(int64) (*pb.LeaseKeepAliveResponse, e
 	}}
 	t.Cleanup(func() {
 		k.close()
-		if err := work.wait(context.Background()); err != nil {
+		if err := work.Wait(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -161,7 +163,7 @@ func TestAnAnswerToAnotherRequestIsNone(t *testing.T) {
 func TestAStreamThatCantBeOpenedIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := errors.New("authentication failed")
-		var work tasks
+		var work storekit.Tasks
 		k := &keeper{tasks: &work, stale: asItIs, open: func(context.Context) (pb.Lease_LeaseKeepAliveClient, error) { return nil, refused }}
 		if _, err := k.keep(t.Context(), 1); !errors.Is(err, refused) {
 			t.Errorf("%v, want %v", err, refused)

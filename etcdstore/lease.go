@@ -69,7 +69,7 @@ func (s *Store) grant(ctx context.Context, seconds int64) (lease, error) {
 // discard revokes leases in the background, and with them the keys that they carry.
 // What can't be revoked in time ends by itself.
 func (s *Store) discard(ctx context.Context, ids ...clientv3.LeaseID) (done <-chan struct{}) {
-	return s.tasks.run(func() {
+	return s.tasks.Go(func() {
 		ctx, cancel := s.bounded(context.WithoutCancel(ctx), discardWithin)
 		defer cancel()
 		for _, id := range ids {

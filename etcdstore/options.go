@@ -68,18 +68,3 @@ func WithPool(n int) Option {
 		return nil
 	}}
 }
-
-// settle applies all options and returns all their faults.
-func settle(opts []Option) (s settings, faults []string) {
-	s.prefix = defaultPrefix
-	for i, opt := range opts {
-		if opt == nil {
-			faults = append(faults, fmt.Sprintf("option %d is nil", i+1))
-			continue
-		}
-		if err := opt.apply(&s); err != nil {
-			faults = append(faults, opt.String()+": "+err.Error())
-		}
-	}
-	return s, faults
-}

@@ -78,7 +78,7 @@ func (s *Store) ready(seconds int64) (lease, bool) {
 	l, ok, unfit := s.pool.take(seconds)
 	s.discardAll(unfit)
 	if !ok && s.pool.ahead > 0 && s.pool.filler.TryLock() {
-		s.tasks.run(func() {
+		s.tasks.Go(func() {
 			defer s.pool.filler.Unlock()
 			s.fill(seconds)
 		})

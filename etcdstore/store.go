@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +12,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/storekit"
 )
 
 // Store is a [lockfx.Store] over etcd that can also watch, inspect and break. It is
@@ -32,7 +31,7 @@ type Store struct {
 	// minimum is the shortest ttl of this cluster, in seconds, as far as it was met.
 	minimum atomic.Int64
 
-	tasks  tasks
+	tasks  storekit.Tasks
 	keeper keeper
 	holds  holds
 	pool   pool
@@ -46,12 +45,13 @@ var _ lockfx.Store = (*Store)(nil)
 //
 // The store uses the client's KV and Watcher, so a namespace put there applies.
 func New(client *clientv3.Client, opts ...Option) (*Store, error) {
-	settings, faults := settle(opts)
+	settings, clientFault := settings{prefix: defaultPrefix}, ""
 	if client == nil || client.ActiveConnection() == nil {
-		faults = append(faults, "the client must be one that clientv3.New made")
+		clientFault = "the client must be one that clientv3.New made"
 	}
-	if faults != nil {
-		return nil, fmt.Errorf("etcdstore: %w: %s", lockfx.ErrConfig, strings.Join(faults, "; "))
+	apply := func(opt Option) error { return opt.apply(&settings) }
+	if err := storekit.Settle("etcdstore", opts, apply, clientFault); err != nil {
+		return nil, err
 	}
 	s := &Store{client: client, leases: pb.NewLeaseClient(client.ActiveConnection()), prefix: settings.prefix}
 	s.pool.ahead = settings.pool
@@ -76,7 +76,7 @@ func From(client *clientv3.Client) (*Store, error) { return New(client) }
 // When it returns an error, whether a lease was granted is unknown, so it is undone
 // on a context of its own: see the package's documentation.
 func (s *Store) Acquire(ctx context.Context, key string, ttl time.Duration) (lockfx.Grant, error) {
-	if err := check(ctx, "acquire", key, checkTTL(ttl)); err != nil {
+	if err := storekit.Check(ctx, "acquire", key, checkTTL(ttl)); err != nil {
 		return lockfx.Grant{}, err
 	}
 	call, cancel := s.bounded(ctx, patience)
@@ -133,7 +133,7 @@ func (s *Store) claim(ctx context.Context, name string, l lease, alive <-chan ke
 // costs two requests more: etcd can't change that of a lease, so the key moves to
 // another one. So it does if etcd does not answer the request to keep its lease alive.
 func (s *Store) Renew(ctx context.Context, key string, token lockfx.Token, ttl time.Duration) (bool, error) {
-	if err := check(ctx, "renew", key, checkTTL(ttl)); err != nil {
+	if err := storekit.Check(ctx, "renew", key, checkTTL(ttl)); err != nil {
 		return false, err
 	}
 	if !token.Valid() {
@@ -193,7 +193,7 @@ func (s *Store) renew(ctx context.Context, h hold, seconds int64) (bool, error) 
 // If the connection broke and a later attempt found the key free or taken, whether
 // the first one freed it is unknown: an error.
 func (s *Store) Release(ctx context.Context, key string, token lockfx.Token) (bool, error) {
-	if err := check(ctx, "release", key, nil); err != nil {
+	if err := storekit.Check(ctx, "release", key, nil); err != nil {
 		return false, err
 	}
 	if !token.Valid() {

@@ -36,7 +36,7 @@ var (
 func (h *hub) start() *stream {
 	ctx, cancel := context.WithCancel(ownStream(h.name))
 	st := &stream{cancel: cancel, settled: make(chan struct{}), watches: map[string]map[*watch]struct{}{}}
-	h.tasks.run(func() {
+	h.tasks.Go(func() {
 		err := h.follow(ctx, st)
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -74,7 +74,7 @@ func (h *hub) follow(ctx context.Context, st *stream) error {
 				return errSilent
 			}
 			asked++
-			h.tasks.run(func() {
+			h.tasks.Go(func() {
 				ctx, cancel := context.WithTimeout(ctx, askEvery)
 				defer cancel()
 				_ = h.ask(ctx) // what matters is whether etcd answers

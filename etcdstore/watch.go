@@ -7,6 +7,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/storekit"
 )
 
 var _ lockfx.Watcher = (*Store)(nil)
@@ -20,7 +21,7 @@ var _ lockfx.Watcher = (*Store)(nil)
 // on where it was. If etcd has no leader or has forgotten what happened meanwhile, or does
 // not answer on it for 15 s, the watch is lost and the channel is closed.
 func (s *Store) Watch(ctx context.Context, key string) (<-chan struct{}, func(), error) {
-	if err := check(ctx, "watch", key, nil); err != nil {
+	if err := storekit.Check(ctx, "watch", key, nil); err != nil {
 		return nil, nil, err
 	}
 	call, cancel := s.bounded(ctx, patience)
