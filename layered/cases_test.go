@@ -268,9 +268,9 @@ func TestFreeLockDoesNotTimeOut(t *testing.T) {
 func TestCase_W01_CancelledWaiterDoesNotSleepOn(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		_, err := WithLock(t.Context(), "in", func(ctx context.Context, _ Call[string]) (int, error) {
+		_, err := WithLock(t.Context(), "in", func(context.Context, Call[string]) (int, error) {
 			// An odd time, so that no look falls on it.
-			ctx, cancel := context.WithTimeout(ctx, 3333333*time.Microsecond)
+			ctx, cancel := context.WithTimeout(t.Context(), 3333333*time.Microsecond)
 			defer cancel()
 			start := time.Now()
 			_, err := WithLock(ctx, "in", nothing[string], WithDir(dir), WithKey("k"), onlyIn(LayerPoll))
@@ -287,8 +287,8 @@ func TestCase_W02_WaitIsNotCappedByTheStaleTime(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		opts := []Option{WithDir(dir), WithKey("k"), onlyIn(LayerPoll), WithStale(2 * time.Second)}
-		_, err := WithLock(t.Context(), "in", func(ctx context.Context, _ Call[string]) (int, error) {
-			_, err := WithLock(ctx, "in", nothing[string], append(opts, WithTimeout(time.Hour))...)
+		_, err := WithLock(t.Context(), "in", func(context.Context, Call[string]) (int, error) {
+			_, err := WithLock(t.Context(), "in", nothing[string], append(opts, WithTimeout(time.Hour))...)
 			var timeout *TimeoutError
 			if !errors.As(err, &timeout) || *timeout != (TimeoutError{LayerPoll, "k", time.Hour}) {
 				t.Errorf("err = %v", err)

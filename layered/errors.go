@@ -1,7 +1,9 @@
 package layered
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -40,8 +42,8 @@ func (e *LayerError) Error() string {
 	return e.Op + " " + strconv.Quote(e.Key) + ": " + e.Layer.String() + " layer: " + e.Err.Error()
 }
 
-// Unwrap returns the cause. If the caller's context ended, that is the context's
-// cause.
+// Unwrap returns the cause. If the caller's context ended, that matches its error and
+// its cause.
 func (e *LayerError) Unwrap() error { return e.Err }
 
 // LostError says that the poll layer was lost while the action ran. It matches
@@ -61,6 +63,29 @@ func (e *LostError) Is(target error) bool { return target == lockfx.ErrLost }
 
 // Unwrap returns the cause.
 func (e *LostError) Unwrap() error { return e.Err }
+
+// endOf returns what matches the error of ctx, which has ended, and its cause.
+func endOf(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
+// endedBy reports whether err is the end of ctx, not a fault of a layer.
+func endedBy(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
+}
+
+// ended returns why ctx, which is that of v's call, has ended: by the caller's, or by
+// something of ours.
+func (v *visit) ended(ctx context.Context) error {
+	if v.caller.Err() != nil {
+		return endOf(v.caller)
+	}
+	return context.Cause(ctx)
+}
 
 func prefix(key string, l Layer) string {
 	return "acquire " + strconv.Quote(key) + ": " + l.String() + " layer: "

@@ -56,20 +56,20 @@ func ExampleWithPredicate() {
 
 // Zero is one attempt, without any sleep.
 func ExampleWithTimeoutResult() {
-	attempt := func(ctx context.Context) (layered.State, error) {
-		res, err := layered.WithLock(ctx, 0,
+	attempt := func() (layered.State, error) {
+		res, err := layered.WithLock(context.Background(), 0,
 			func(context.Context, layered.Call[int]) (struct{}, error) { return struct{}{}, nil },
 			layered.WithKey("nightly"), layered.WithTimeoutResult(0))
 		return res.State, err
 	}
 	_, err := layered.WithLock(context.Background(), 0,
-		func(ctx context.Context, _ layered.Call[int]) (struct{}, error) {
-			fmt.Println(attempt(ctx))
+		func(context.Context, layered.Call[int]) (struct{}, error) {
+			fmt.Println(attempt()) // of another caller
 			return struct{}{}, nil
 		},
 		layered.WithKey("nightly"))
 	fmt.Println(err)
-	fmt.Println(attempt(context.Background()))
+	fmt.Println(attempt())
 	// Output:
 	// timeout <nil>
 	// <nil>
@@ -79,8 +79,9 @@ func ExampleWithTimeoutResult() {
 func ExampleWithTimeout() {
 	nothing := func(context.Context, layered.Call[int]) (struct{}, error) { return struct{}{}, nil }
 	_, err := layered.WithLock(context.Background(), 0,
-		func(ctx context.Context, _ layered.Call[int]) (struct{}, error) {
-			_, err := layered.WithLock(ctx, 0, nothing, layered.WithKey("nightly"), layered.WithTimeout(time.Millisecond))
+		func(context.Context, layered.Call[int]) (struct{}, error) {
+			// Another caller: with the context of this one it would be refused at once.
+			_, err := layered.WithLock(context.Background(), 0, nothing, layered.WithKey("nightly"), layered.WithTimeout(time.Millisecond))
 			var timeout *layered.TimeoutError
 			if errors.As(err, &timeout) {
 				fmt.Println(timeout.Key, timeout.Layer, errors.Is(err, lockfx.ErrTimeout))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/lockfx/lockfx/layered/internal/fifo"
@@ -32,6 +33,8 @@ type hold struct {
 	dir   *polldir.Lock
 	lost  context.CancelCauseFunc
 	loss  error // set before lost is called
+	outer *hold // the hold that this one is made within, or nil
+	over  atomic.Bool
 }
 
 // acquire takes the layers in order. If one can't be had it says which, and why:
@@ -47,6 +50,9 @@ func (h *hold) acquire(ctx context.Context, once bool) (Layer, error) {
 		if l == LayerPoll && auto && h.on[LayerFlock] {
 			info.skip("flock is held", nil)
 			continue
+		}
+		if h.nested(ctx, l) {
+			return l, errNested
 		}
 		err := h.take(ctx, l, once)
 		if errors.Is(err, errTimeout) {
@@ -65,11 +71,6 @@ func (h *hold) acquire(ctx context.Context, once bool) (Layer, error) {
 		}
 	}
 	return 0, nil
-}
-
-// endedBy reports whether err is the end of ctx, not a fault of a layer.
-func endedBy(ctx context.Context, err error) bool {
-	return ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
 }
 
 // shortage reports whether err says nothing about the lock, only that this process or
@@ -133,6 +134,7 @@ func (h *hold) releaseAfter(err error) error {
 // release gives back what is held, in reverse, each layer on its own.
 func (h *hold) release() error {
 	var errs []error
+	h.over.Store(true)
 	if h.on[LayerPoll] {
 		err := h.dir.Unlock()
 		switch {

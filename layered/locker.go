@@ -52,14 +52,16 @@ func (l *Locker) settings() settings {
 // visit is one call of WithLock.
 type visit struct {
 	locker  *Locker
+	caller  context.Context // as WithLock was given it
 	cancel  context.CancelCauseFunc
 	waiting bool // guarded by Locker.mu: it waits for layers, and runs nothing
 }
 
 // enter begins a call. The context that it returns ends with the call.
 func (l *Locker) enter(ctx context.Context) (context.Context, *visit, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	v := &visit{locker: l, cancel: cancel}
+	caller := ctx
+	ctx, cancel := context.WithCancelCause(caller)
+	v := &visit{locker: l, caller: caller, cancel: cancel}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {

@@ -22,9 +22,9 @@ func TestMemoryIsPerLockerAndWorkerIsNot(t *testing.T) {
 	one, two := newLocker(t), newLocker(t)
 	for layer, excluded := range map[Layer]bool{LayerMemory: false, LayerWorker: true} {
 		only := onlyIn(layer)
-		_, err := WithLock(t.Context(), 0, func(ctx context.Context, _ Call[int]) (int, error) {
+		_, err := WithLock(t.Context(), 0, func(context.Context, Call[int]) (int, error) {
 			for _, l := range []*Locker{one, two} {
-				res, err := WithLock(ctx, 0, nothing[int], WithKey("k"), only, WithLocker(l), WithTimeoutResult(0))
+				res, err := WithLock(t.Context(), 0, nothing[int], WithKey("k"), only, WithLocker(l), WithTimeoutResult(0))
 				if want := excluded || l == one; err != nil || (res.State == StateTimeout) != want {
 					t.Errorf("%v: state %v, %v", layer, res.State, err)
 				}

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lockfx/lockfx"
 	"github.com/lockfx/lockfx/layered/internal/fifo"
 )
 
 // WithLock runs action while one key is locked: calls with equal namespace and key
 // run one at a time, others concurrently. It is not reentrant: a call inside of the
-// action with the same key waits for itself.
+// action for a layer that the action holds is refused at once, whatever its timeout,
+// if its ctx is, or descends from, the action's. With another ctx it waits for itself.
 //
 // The result carries the input, the state reached and what every layer came to, also
 // beside an error. An error of a callback comes back as it is, and first, when
@@ -21,8 +23,10 @@ import (
 //   - a [TimeoutError]: the time set by [WithTimeout] is over
 //   - a [LayerError]: a layer failed, or [ErrLockUnavailable], or the wait for it was
 //     ended by what comes next
-//   - the cause of ctx's end, or [lockfx.ErrDisposed] since the Locker was closed,
-//     wrapped
+//   - a [lockfx.NotAcquiredError] whose Nested is true: the call would wait for the
+//     one around it
+//   - ctx.Err() and the cause, both matched, when ctx ended; or [lockfx.ErrDisposed]
+//     since the Locker was closed
 //   - a [LostError]: the poll layer was lost meanwhile; the action's context had
 //     ended with it
 //
@@ -42,7 +46,7 @@ func WithLock[I, T any](
 	h := newHold(s, &res.Lock)
 
 	if ctx.Err() != nil {
-		return res, refused(s.key, context.Cause(ctx))
+		return res, refused(s.key, endOf(ctx))
 	}
 	ctx, visit, err := s.locker.enter(ctx)
 	if err != nil {
@@ -76,11 +80,12 @@ func underLock[I, T any](
 		}
 		return false, err
 	}
+	ctx = h.around(ctx)
 	if pass, err := c.check(ctx, &res.Call, StatePredicateAfter); !pass {
 		return false, err
 	}
 	if ctx.Err() != nil {
-		return false, refused(h.name.key, context.Cause(ctx))
+		return false, refused(h.name.key, visit.ended(ctx))
 	}
 	res.State = StateExecuted
 	res.Value, err = action(ctx, res.Call)
@@ -110,9 +115,13 @@ func (h *hold) enter(ctx context.Context, visit *visit) error {
 	case err == nil && closed != nil:
 		return refused(h.name.key, closed)
 	case err == nil && ctx.Err() != nil:
-		return refused(h.name.key, context.Cause(ctx))
+		return refused(h.name.key, visit.ended(ctx))
 	case err == nil:
 		return nil
+	case errors.Is(err, errNested):
+		return &lockfx.NotAcquiredError{Key: h.name.key, Self: true, Nested: true}
+	case endedBy(ctx, err):
+		return &LayerError{"acquire", layer, h.name.key, visit.ended(ctx)}
 	case !errors.Is(err, fifo.ErrBusy):
 		return &LayerError{"acquire", layer, h.name.key, err}
 	case h.s.onTimeout == timeoutSucceeds:

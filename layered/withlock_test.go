@@ -213,7 +213,7 @@ func TestContextThatEndsInACheckRunsNothing(t *testing.T) {
 			}
 			return true, nil
 		}))
-		if !errors.Is(err, gone) || err.Error() != `acquire "k": gone` {
+		if !errors.Is(err, gone) || err.Error() != `acquire "k": context canceled: gone` {
 			t.Errorf("%v: err = %v", at, err)
 		}
 	}
