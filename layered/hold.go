@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/lockfx/lockfx/layered/internal/fifo"
 	"github.com/lockfx/lockfx/layered/internal/flock"
@@ -30,10 +29,11 @@ type hold struct {
 	info  *Info
 	on    [layers]bool
 	file  flock.Lock
+	watch watch // of the file
 	dir   *polldir.Lock
 	lost  context.CancelCauseFunc
-	loss  error // set before lost is called
-	outer *hold // the hold that this one is made within, or nil
+	loss  atomic.Pointer[LostError] // of the layer that was lost first; set before lost is called
+	outer *hold                     // the hold that this one is made within, or nil
 	over  atomic.Bool
 }
 
@@ -62,7 +62,7 @@ func (h *hold) acquire(ctx context.Context, once bool) (Layer, error) {
 		switch {
 		case err == nil:
 			h.on[l] = true
-		case l == LayerFlock && auto && !busy && !endedBy(ctx, err) && !shortage(err):
+		case l == LayerFlock && auto && flock.Unavailable(err):
 			info.skip(err.Error(), err)
 		case l == LayerPoll && busy && h.on[LayerFlock]:
 			return l, fmt.Errorf("%w: held by one that does not use flock", ErrLockUnavailable)
@@ -71,12 +71,6 @@ func (h *hold) acquire(ctx context.Context, once bool) (Layer, error) {
 		}
 	}
 	return 0, nil
-}
-
-// shortage reports whether err says nothing about the lock, only that this process or
-// the system has run short. Others hold the lock meanwhile, so it must not be skipped.
-func shortage(err error) bool {
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
 }
 
 func (h *hold) take(ctx context.Context, l Layer, once bool) (err error) {
@@ -96,9 +90,15 @@ func (h *hold) take(ctx context.Context, l Layer, once bool) (err error) {
 	case l == LayerFlock:
 		h.file, err = files.Lock(ctx, path)
 	case once || h.on[LayerFlock]:
-		h.dir, err = dirs.TryLock(path+pollSuffix, h.s.stale, h.lose)
+		h.dir, err = dirs.TryLock(path+pollSuffix, h.s.stale, h.loseDir)
 	default:
-		h.dir, err = dirs.Lock(ctx, path+pollSuffix, h.s.stale, h.lose)
+		h.dir, err = dirs.Lock(ctx, path+pollSuffix, h.s.stale, h.loseDir)
+	}
+	if err == nil && l == LayerFlock {
+		h.watch.begin(h)
+		if h.file.Opened() {
+			h.place.sweep()
+		}
 	}
 	return err
 }
@@ -113,41 +113,46 @@ func lockName(ctx context.Context, set *fifo.Set[name], n name, once bool) error
 	return nil
 }
 
-// lose is called at most once, and not after the poll layer was given back.
-func (h *hold) lose(err error) {
-	h.loss = &LostError{LayerPoll, h.name.key, err}
-	h.lost(h.loss)
+// lose is called at most once for each layer, and not after that was given back.
+func (h *hold) lose(l Layer, err error) {
+	loss := &LostError{l, h.name.key, err}
+	if h.loss.CompareAndSwap(nil, loss) {
+		h.lost(loss)
+	}
 }
+
+func (h *hold) loseDir(err error) { h.lose(LayerPoll, err) }
 
 // releaseAfter gives back what is held, and joins what went wrong to err.
 func (h *hold) releaseAfter(err error) error {
-	releasing := h.release()
-	if releasing == nil || h.loss != nil && errors.Is(err, h.loss) {
+	faults := h.release()
+	if loss := h.loss.Load(); loss != nil && !errors.Is(err, loss) {
+		faults = append([]error{loss}, faults...)
+	}
+	switch {
+	case len(faults) == 0:
 		return err
+	case err != nil:
+		faults = append([]error{err}, faults...)
 	}
-	if err == nil {
-		return releasing
-	}
-	return errors.Join(err, releasing)
+	return errors.Join(faults...)
 }
 
-// release gives back what is held, in reverse, each layer on its own.
-func (h *hold) release() error {
-	var errs []error
+// release gives back what is held, in reverse, each layer on its own. It returns what
+// went wrong but the loss.
+func (h *hold) release() (faults []error) {
 	h.over.Store(true)
-	if h.on[LayerPoll] {
-		err := h.dir.Unlock()
-		switch {
-		case h.loss != nil:
-			errs = append(errs, h.loss)
-		case err != nil:
-			errs = append(errs, &LayerError{"release", LayerPoll, h.name.key, err})
+	back := func(l Layer, err error) {
+		if loss := h.loss.Load(); err != nil && (loss == nil || loss.Layer != l) {
+			faults = append(faults, &LayerError{"release", l, h.name.key, err})
 		}
 	}
+	if h.on[LayerPoll] {
+		back(LayerPoll, h.dir.Unlock())
+	}
 	if h.on[LayerFlock] {
-		if err := h.file.Unlock(); err != nil {
-			errs = append(errs, &LayerError{"release", LayerFlock, h.name.key, err})
-		}
+		h.watch.end(h)
+		back(LayerFlock, h.file.Unlock())
 	}
 	if h.on[LayerWorker] {
 		workers.Unlock(h.name)
@@ -155,7 +160,7 @@ func (h *hold) release() error {
 	if h.on[LayerMemory] {
 		h.s.locker.memory.Unlock(h.name)
 	}
-	return errors.Join(errs...)
+	return faults
 }
 
 func (i *LayerInfo) skip(reason string, err error) {
@@ -184,9 +189,6 @@ func newHold(s *settings, info *Info) *hold {
 			*info.layer(Layer(l)) = LayerInfo{Outcome: OutcomeOn, Backend: backends[l]}
 		}
 	}
-	if s.scope[LayerFlock] != Off || s.scope[LayerPoll] != Off {
-		h.place = s.place()
-		info.File = h.place.path
-	}
+	h.place, info.File = s.at, s.at.path
 	return h
 }

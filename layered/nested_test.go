@@ -85,7 +85,9 @@ func TestNestedCall_OfWhatIsNotHeldIsServed(t *testing.T) {
 func TestNestedCall_MayFollowAFailedCheck(t *testing.T) {
 	opts, _ := everything(t)
 	_, err := WithLock(t.Context(), "in", nothing[string], append(opts,
-		WithPredicate(func(_ context.Context, call Call[string]) (bool, error) { return call.State == StatePredicateBefore, nil }),
+		WithPredicate(func(_ context.Context, call Call[string]) (bool, error) {
+			return call.State == StatePredicateBefore, nil
+		}),
 		WithOnCheckFailed(func(ctx context.Context, _ Call[string]) error {
 			_, err := WithLock(ctx, "in", nothing[string], opts...)
 			return err

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/lockfx/lockfx/layered/internal/owner"
 )
 
 // place is where a lock file is.
@@ -15,6 +17,8 @@ type place struct {
 	own  bool   // dir is this user's own, where everybody may write
 }
 
+// place chooses where the lock file is. It notes a fault where that would depend on how
+// the process was started.
 func (s *settings) place() place {
 	if s.file != "" {
 		return place{path: s.file}
@@ -23,42 +27,56 @@ func (s *settings) place() place {
 	for _, name := range []string{"LOCKFX_LOCK_DIR", "LOQKIT_LOCK_DIR"} {
 		if p.dir == "" {
 			p.dir = os.Getenv(name)
+			if p.dir != "" && !filepath.IsAbs(p.dir) {
+				s.fault(fmt.Sprintf("%s=%q", name, p.dir), "must be an absolute path, since processes differ in their working directories")
+			}
 		}
 	}
 	if p.dir == "" {
 		p.dir, p.own = userDir(), true
 	}
-	if full, err := filepath.Abs(p.dir); err == nil {
-		p.dir = full
-	}
 	p.path = filepath.Join(p.dir, fileName(s.namespace, s.key))
 	return p
 }
 
-// prepare makes the directory if it is missing. The user's own must not have been
-// laid there by somebody else.
+// prepare makes the directory if it is missing.
 func (p place) prepare() error {
+	if !p.own {
+		return p.makeDir()
+	}
+	err := checkTemp()
+	if err == nil {
+		err = p.makeDir()
+	}
+	if err == nil {
+		err = p.checkOwn()
+	}
+	if err != nil {
+		return fmt.Errorf("%w; layered.WithDir and LOCKFX_LOCK_DIR name another directory", err)
+	}
+	return nil
+}
+
+func (p place) makeDir() error {
 	if p.dir == "" {
 		return nil
 	}
-	there, err := os.Lstat(p.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := os.MkdirAll(p.dir, 0o700); err != nil {
-			return err
-		}
-		there, err = os.Lstat(p.dir)
-	}
-	if err != nil || !p.own {
+	if _, err := os.Lstat(p.dir); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return checkOwn(p.dir, there)
+	return owner.MakeDir(p.dir)
 }
 
-func checkOwn(dir string, there fs.FileInfo) error {
-	if !there.IsDir() {
-		return fmt.Errorf("lock directory %s: must be a directory, and no symbolic link: %w", dir, fs.ErrInvalid)
+// checkOwn makes sure that nobody else has laid the user's own directory there.
+func (p place) checkOwn() error {
+	there, err := os.Lstat(p.dir)
+	if err != nil {
+		return err
 	}
-	return checkOwner(dir, there)
+	if !there.IsDir() {
+		return fmt.Errorf("lock directory %s: must be a directory, and no symbolic link: %w", p.dir, fs.ErrInvalid)
+	}
+	return checkOwner(p.dir, there)
 }
 
 // LockFile returns the path that a WithLock with these options locks, for programs
@@ -68,8 +86,9 @@ func LockFile(opts ...Option) (string, error) {
 	if !s.keyed && s.file == "" {
 		s.fault("layered.WithKey", "is required")
 	}
+	p := s.place()
 	if err := errors.Join(s.faults...); err != nil {
 		return "", err
 	}
-	return s.place().path, nil
+	return p.path, nil
 }

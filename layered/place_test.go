@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lockfx/lockfx"
 )
 
 func dirOf(t *testing.T, opts ...Option) string {
@@ -16,20 +18,26 @@ func dirOf(t *testing.T, opts ...Option) string {
 }
 
 func TestWhereTheLockDirectoryIs(t *testing.T) {
-	temp := t.TempDir()
-	t.Setenv("TMPDIR", temp)
 	t.Setenv("LOCKFX_LOCK_DIR", "")
 	t.Setenv("LOQKIT_LOCK_DIR", "")
-	if dir := dirOf(t); filepath.Dir(dir) != filepath.Clean(os.TempDir()) || !strings.HasPrefix(filepath.Base(dir), "lockfx") {
+	dir := dirOf(t)
+	if !strings.HasPrefix(filepath.Base(dir), "lockfx") {
 		t.Errorf("by default %s", dir)
+	}
+	// Processes of one user differ in these.
+	for _, name := range []string{"TMPDIR", "TMP", "TEMP", "HOME", "XDG_RUNTIME_DIR", "USER", "LOGNAME"} {
+		t.Setenv(name, t.TempDir())
+		if got := dirOf(t); got != dir {
+			t.Errorf("with another %s it is %s, not %s", name, got, dir)
+		}
 	}
 	t.Setenv("LOQKIT_LOCK_DIR", "/loqkit")
 	if dir := dirOf(t); dir != filepath.Clean("/loqkit") {
 		t.Errorf("by LOQKIT_LOCK_DIR %s", dir)
 	}
-	t.Setenv("LOCKFX_LOCK_DIR", "relative")
-	if dir, _ := filepath.Abs("relative"); dirOf(t) != dir {
-		t.Errorf("by LOCKFX_LOCK_DIR %s, want %s", dirOf(t), dir)
+	t.Setenv("LOCKFX_LOCK_DIR", "/lockfx")
+	if dir := dirOf(t); dir != filepath.Clean("/lockfx") {
+		t.Errorf("by LOCKFX_LOCK_DIR %s", dir)
 	}
 	if dir := dirOf(t, WithDir("/option")); dir != filepath.Clean("/option") {
 		t.Errorf("by option %s", dir)
@@ -40,6 +48,25 @@ func TestWhereTheLockDirectoryIs(t *testing.T) {
 	if _, err := LockFile(); err == nil || !strings.Contains(err.Error(), "WithKey") {
 		t.Errorf("without a key: %v", err)
 	}
+}
+
+func TestLockDirectoryOfTheEnvironmentMustBeAbsolute(t *testing.T) {
+	for _, name := range []string{"LOQKIT_LOCK_DIR", "LOCKFX_LOCK_DIR"} {
+		t.Setenv(name, "locks")
+		_, err := WithLock(t.Context(), 0, nothing[int], WithKey("k"))
+		_, ofFile := LockFile(WithKey("k"))
+		for _, err := range []error{err, ofFile} {
+			if want := name + `="locks": must be an absolute path`; !errors.Is(err, lockfx.ErrConfig) || !strings.Contains(err.Error(), want) {
+				t.Errorf("err = %v, want %s", err, want)
+			}
+		}
+		// Whoever needs no file does not look there.
+		_, err = WithLock(t.Context(), 0, nothing[int], WithKey("k"), onlyIn(LayerMemory))
+		must(t, err)
+		_, err = WithLock(t.Context(), 0, nothing[int], WithKey("k"), WithDir(t.TempDir()))
+		must(t, err)
+	}
+	files.CloseIdle()
 }
 
 // Nothing is made before it is needed, and what is made is private.

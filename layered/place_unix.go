@@ -11,10 +11,13 @@ import (
 	"syscall"
 )
 
-// userDir does not depend on who logged in how, or processes of one user would use
-// different directories.
+// tempRoot is where the directories of users are. It is not TMPDIR: processes of one user
+// that were started in different ways, by cron, at a terminal or as a service, have
+// different ones, and would not exclude each other.
+var tempRoot = "/tmp"
+
 func userDir() string {
-	return filepath.Join(os.TempDir(), "lockfx-"+strconv.Itoa(os.Geteuid()))
+	return filepath.Join(tempRoot, "lockfx-"+strconv.Itoa(os.Geteuid()))
 }
 
 func checkOwner(dir string, there fs.FileInfo) error {

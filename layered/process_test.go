@@ -12,10 +12,12 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/lockfx/lockfx"
+	"github.com/lockfx/lockfx/layered/internal/fifo"
 )
 
 // Tests with several processes run the test binary again, as an actor whose role is
@@ -32,27 +34,51 @@ const (
 
 // role is what an actor does.
 type role struct {
-	Do    string // "hammer" or "hold"
+	Do    string // "hammer", "hold" or "try"
+	User  user   // as whom; nobody else by default
 	Dir   string
+	File  string
 	Scope Scope
 	Stale time.Duration
 	Holds int
-	Fault string // a fault planted into a hammer
+	Hold  time.Duration // how long each hold lasts
+	Lasts time.Duration // how long to go on
+	Fault string        // a fault planted into a hammer
+	Sweep bool          // a hammer removes the file after each hold, unless it is held
 }
 
+// user is who a process runs as. Only root can become somebody else; anybody else stays
+// who they are, and shares with nobody.
+type user struct{ UID, GID, Group, Umask int }
+
 func (r role) options() []Option {
-	opts := []Option{WithKey("contended"), WithDir(r.Dir), WithScope(r.Scope)}
+	opts := []Option{WithKey("contended"), WithScope(r.Scope)}
+	if r.File != "" {
+		opts = append(opts, WithFile(r.File))
+	}
+	if r.Dir != "" {
+		opts = append(opts, WithDir(r.Dir))
+	}
 	if r.Stale != 0 {
 		opts = append(opts, WithStale(r.Stale))
 	}
 	return opts
 }
 
+var roles = map[string]func(role) error{}
+
+func init() {
+	roles["hammer"], roles["hold"], roles["try"] = hammer, holdUntilTold, try
+}
+
 func play(text string) int {
 	var r role
 	err := json.Unmarshal([]byte(text), &r)
 	if err == nil {
-		err = map[string]func(role) error{"hammer": hammer, "hold": holdUntilTold}[r.Do](r)
+		err = r.User.become()
+	}
+	if err == nil {
+		err = roles[r.Do](r)
 	}
 	if err != nil {
 		fmt.Println("error:", err)
@@ -71,10 +97,16 @@ type actor struct {
 
 func start(t *testing.T, r role) *actor {
 	t.Helper()
+	return startIn(t, r, nil)
+}
+
+func startIn(t *testing.T, r role, attributes *syscall.SysProcAttr) *actor {
+	t.Helper()
 	text, err := json.Marshal(r)
 	must(t, err)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), roleVariable+"="+string(text))
+	cmd.SysProcAttr = attributes
 	return startCommand(t, cmd)
 }
 
@@ -145,6 +177,13 @@ func holdUntilTold(r role) error {
 	return err
 }
 
+// try makes one attempt, and says what came of it.
+func try(r role) error {
+	res, err := WithLock(context.Background(), 0, nothing[int], append(r.options(), WithTimeoutResult(0))...)
+	fmt.Println(res.State, err)
+	return nil
+}
+
 // hammer takes the lock again and again, from two goroutines with a Locker each, and
 // looks for overlaps.
 func hammer(r role) error {
@@ -170,12 +209,31 @@ func hammer(r role) error {
 				if r.Fault == unlinkAfterRelease {
 					_ = os.Remove(res.Value)
 				}
+				err = r.expected(err)
+				if r.Sweep {
+					path, _ := LockFile(r.options()...)
+					if removing := files.Remove(path); !errors.Is(removing, fifo.ErrBusy) {
+						err = errors.Join(err, removing)
+					}
+				}
 			}
 			errs[i] = err
 		})
 	}
 	wg.Wait()
 	return errors.Join(errs...)
+}
+
+// expected returns err unless the planted fault accounts for it: a holder learns that its
+// file was removed.
+func (r role) expected(err error) error {
+	switch lost := errors.Is(err, lockfx.ErrLost); {
+	case r.Fault == unlinkBeforeRelease && err == nil:
+		return errors.New("the holder did not learn that its file was removed")
+	case r.Fault != "" && lost:
+		return nil
+	}
+	return err
 }
 
 // Two detectors of overlaps that know nothing of each other: a file that one visitor

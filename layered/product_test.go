@@ -20,7 +20,7 @@ import (
 // its own words what has to come of each.
 
 type condition struct {
-	kind  string // "free", "contended" or "failing"
+	kind  string // "free", "contended", "failing" or "unavailable" to everybody
 	layer Layer
 }
 
@@ -69,9 +69,9 @@ func model(modes [layers]Mode, tm timeoutCase, cond condition) (e expected) {
 		case modes[l] == Off:
 		case l == LayerPoll && modes[l] == Auto && e.held[LayerFlock]:
 			e.outcomes[l] = OutcomeSkipped
-		case cond.kind == "failing" && here && l == LayerFlock && modes[l] == Auto:
+		case cond.kind == "unavailable" && here && modes[l] == Auto:
 			e.outcomes[l] = OutcomeSkipped
-		case cond.kind == "failing" && here:
+		case (cond.kind == "failing" || cond.kind == "unavailable") && here:
 			e.end, e.stop = l, "failed"
 			return e
 		case cond.kind == "contended" && here && l == LayerPoll && e.held[LayerFlock]:
@@ -125,6 +125,9 @@ func conditionsFor(modes [layers]Mode) []condition {
 		if Layer(l) == LayerFlock || Layer(l) == LayerPoll {
 			conds = append(conds, condition{"failing", Layer(l)})
 		}
+		if Layer(l) == LayerFlock {
+			conds = append(conds, condition{"unavailable", LayerFlock})
+		}
 	}
 	return conds
 }
@@ -145,6 +148,8 @@ func runCase(t *testing.T, modes [layers]Mode, tm timeoutCase, cond condition) {
 		free = p.contend(cond.layer)
 	case "failing":
 		p.breakLayer(cond.layer)
+	case "unavailable":
+		useFiles(t, (&oddFile{errno: syscall.ENOLCK}).open)
 	}
 
 	var freed atomic.Bool
@@ -242,7 +247,7 @@ func checkInfo(t *testing.T, modes [layers]Mode, path string, want expected, got
 				t.Errorf("%v was skipped, since %q", l, li.Reason)
 			}
 			if l == LayerFlock {
-				li.Errno = syscall.EISDIR
+				li.Errno = syscall.ENOLCK
 			}
 		}
 		*info.layer(l) = li

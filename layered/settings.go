@@ -29,6 +29,7 @@ type settings struct {
 	keyed     bool // the key was given
 	file      string
 	dir       string
+	at        place // chosen once the key is known
 	scope     [layers]Mode
 	timeout   time.Duration
 	onTimeout timeoutKind
@@ -74,6 +75,9 @@ func (s *settings) add(i int, o Option) {
 func finish[I any](s *settings, in I) (callbacks[I], error) {
 	var c callbacks[I]
 	s.callback(assign(s.predicate, &c.predicate), "layered.WithPredicate", in)
+	if s.file != "" && s.scope[LayerFlock] == Auto {
+		s.scope[LayerFlock] = On // whoever shares the file does not skip it
+	}
 	s.callback(assign(s.onCheckFailed, &c.onCheckFailed), "layered.WithOnCheckFailed", in)
 	switch {
 	case s.keyed:
@@ -85,6 +89,9 @@ func finish[I any](s *settings, in I) (callbacks[I], error) {
 			s.fault("layered.WithKey", "is required, since the input has no stable hash: "+err.Error())
 		}
 		s.key = key
+	}
+	if s.scope[LayerFlock] != Off || s.scope[LayerPoll] != Off {
+		s.at = s.place()
 	}
 	return c, errors.Join(s.faults...)
 }

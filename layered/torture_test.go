@@ -4,6 +4,7 @@ package layered
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -132,4 +133,50 @@ func TestGateLayeredHandOff(t *testing.T) {
 		t.Errorf("p50 %v, at most 1ms is allowed", p50)
 	}
 	t.Logf("GATE layered-handoff: between processes by flock p50 %v, p99 %v over %d", median(took), took[rounds*99/100], rounds)
+}
+
+// Each process asks again the moment it has given the lock back.
+func TestGateLayeredTurns(t *testing.T) {
+	const processes, lasts, hold, allowed = 4, 20 * time.Second, 50 * time.Millisecond, 6 * time.Second
+	for _, name := range []string{"flock", "poll"} {
+		r := role{Do: "take turns", Dir: t.TempDir(), Scope: processScopes[name], Hold: hold, Lasts: lasts}
+		var actors []*actor
+		for range processes {
+			actors = append(actors, start(t, r))
+		}
+		var longest time.Duration
+		var holds []string
+		for _, a := range actors {
+			n, text, _ := strings.Cut(a.expect(""), " ")
+			waited, err := time.ParseDuration(text)
+			must(t, err)
+			longest, holds = max(longest, waited), append(holds, n)
+			a.wait()
+		}
+		if longest > allowed {
+			t.Errorf("%s: a process had to wait for %v, at most %v is allowed", name, longest, allowed)
+		}
+		t.Logf("GATE layered-turns: %s: %d processes in %v, holds of %v: %s holds, the longest wait %v",
+			name, processes, lasts, hold, strings.Join(holds, ", "), longest)
+	}
+}
+
+func init() {
+	roles["take turns"] = func(r role) error {
+		ctx, cancel := context.WithTimeout(context.Background(), r.Lasts)
+		defer cancel()
+		var longest time.Duration
+		n := 0
+		for ctx.Err() == nil {
+			asked := time.Now()
+			_, _ = WithLock(ctx, 0, func(context.Context, Call[int]) (int, error) {
+				n++
+				longest = max(longest, time.Since(asked))
+				time.Sleep(r.Hold)
+				return 0, nil
+			}, r.options()...)
+		}
+		_, err := fmt.Println(n, longest)
+		return err
+	}
 }

@@ -4,10 +4,11 @@ package flock
 
 import (
 	"errors"
-	"io/fs"
+	"os"
 )
 
+// lockCall is the system call in errors of taking a lock.
+const lockCall = "flock"
+
 // Open returns an error that matches errors.ErrUnsupported.
-func Open(path string) (File, error) {
-	return nil, &fs.PathError{Op: "flock", Path: path, Err: errors.ErrUnsupported}
-}
+func Open(string) (File, error) { return nil, os.NewSyscallError(lockCall, errors.ErrUnsupported) }

@@ -70,7 +70,7 @@ func TestCase_H12_ChildDoesNotInheritTheLock(t *testing.T) {
 	// Closing without unlocking, as the end of a process does, frees the lock only if
 	// nobody else has the open file.
 	must(t, l.file.Close())
-	files.turns.Unlock(path)
+	files.queue.Unlock(path)
 	o := other(t, path)
 	must(t, o.Close())
 	must(t, input.Close())

@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// lockCall is the system call in errors of taking a lock.
+const lockCall = "LockFileEx"
+
 type windowsFile struct{ *os.File }
 
 // Open opens or creates the lock file at path. It refuses what is no regular file.
@@ -36,7 +39,7 @@ func (f *windowsFile) Lock() error { return f.lock(windows.LOCKFILE_EXCLUSIVE_LO
 const allBytes = ^uint32(0)
 
 func (f *windowsFile) lock(flags uint32) error {
-	return os.NewSyscallError("LockFileEx",
+	return os.NewSyscallError(lockCall,
 		windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, allBytes, allBytes, new(windows.Overlapped)))
 }
 

@@ -330,7 +330,7 @@ func TestFailuresHoldNothing(t *testing.T) {
 			if !file.closed {
 				t.Error("the file was left open, and may be locked")
 			}
-			if files.turns.Len() != 0 {
+			if files.queue.Len() != 0 {
 				t.Error("the turn is still held")
 			}
 		})

@@ -1,5 +1,7 @@
 package flock
 
+import "github.com/lockfx/lockfx/layered/internal/pace"
+
 // maxIdle bounds the descriptors that are kept open although nobody uses them.
 const maxIdle = 64
 
@@ -12,31 +14,30 @@ type idleFiles struct {
 
 type idleFile struct {
 	file File
+	turn pace.Turn // the last one
 	use  uint64
 }
 
-func (c *idleFiles) take(path string) File {
-	kept, ok := c.files[path]
-	if !ok {
-		return nil
-	}
+func (c *idleFiles) take(path string) (kept idleFile, ok bool) {
+	kept, ok = c.files[path]
 	delete(c.files, path)
-	return kept.file
+	return kept, ok
 }
 
 // put keeps file and returns the files that have to be closed for it.
-func (c *idleFiles) put(path string, file File) (out []File) {
+func (c *idleFiles) put(path string, file File, turn pace.Turn) (out []File) {
 	if c.files == nil {
 		c.files = make(map[string]idleFile)
 	}
-	if same := c.take(path); same != nil {
-		out = append(out, same)
+	if same, ok := c.take(path); ok {
+		out = append(out, same.file)
 	}
 	if len(c.files) >= maxIdle {
-		out = append(out, c.take(c.oldest()))
+		oldest, _ := c.take(c.oldest())
+		out = append(out, oldest.file)
 	}
 	c.uses++
-	c.files[path] = idleFile{file, c.uses}
+	c.files[path] = idleFile{file, turn, c.uses}
 	return out
 }
 
@@ -50,22 +51,25 @@ func (c *idleFiles) oldest() (path string) {
 	return path
 }
 
-func (f *Files) open(path string) (File, error) {
+// open returns the file at path with the last turn, and whether it was opened just now.
+func (f *Files) open(path string) (_ File, _ pace.Turn, opened bool, err error) {
 	f.mu.Lock()
-	file := f.idle.take(path)
+	kept, ok := f.idle.take(path)
 	f.mu.Unlock()
-	if file != nil {
-		return file, nil
+	if ok {
+		return kept.file, kept.turn, false, nil
 	}
+	open := Open
 	if f.OpenFile != nil {
-		return f.OpenFile(path)
+		open = f.OpenFile
 	}
-	return Open(path)
+	file, err := open(path)
+	return file, pace.Turn{}, true, err
 }
 
-func (f *Files) keep(path string, file File) {
+func (f *Files) keep(path string, file File, turn pace.Turn) {
 	f.mu.Lock()
-	out := f.idle.put(path, file)
+	out := f.idle.put(path, file, turn)
 	f.mu.Unlock()
 	for _, file := range out {
 		_ = file.Close() // an unlocked file without content loses nothing

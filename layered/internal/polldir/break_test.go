@@ -199,7 +199,7 @@ func (l *Lock) die() {
 	close(l.stop)
 	<-l.stopped
 	l.deadline.Stop()
-	l.dirs.turns.Unlock(l.path)
+	l.dirs.queue.Unlock(l.path)
 }
 
 func noLitter(t *testing.T, path string) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lockfx/lockfx/layered/internal/fifo"
+	"github.com/lockfx/lockfx/layered/internal/pace"
 )
 
 var (
@@ -22,7 +23,8 @@ type Lock struct {
 	dirs  *Dirs
 	path  string
 	stale time.Duration
-	broke bool // a stale lock was broken for it
+	broke bool      // a stale lock was broken for it
+	turn  pace.Turn // that this hold belongs to
 
 	// self and asked belong to the heartbeat while it runs.
 	self  fs.FileInfo // the directory as it was left
@@ -80,11 +82,9 @@ func (l *Lock) touch(asked time.Time) error {
 // settle sleeps for a moment and returns fifo.ErrBusy if the directory is not ours
 // after it.
 func (l *Lock) settle(ctx context.Context) error {
-	select {
-	case <-time.After(settle):
-	case <-ctx.Done():
+	if err := pace.Sleep(ctx, settle); err != nil {
 		_ = l.remove()
-		return context.Cause(ctx)
+		return err
 	}
 	if l.expired() || l.check() != nil {
 		return fifo.ErrBusy
@@ -110,7 +110,8 @@ func (l *Lock) check() error {
 // returns why the lock was lost, if it was; it never touches the lock of the next
 // holder.
 func (l *Lock) Unlock() error {
-	defer l.dirs.turns.Unlock(l.path)
+	defer l.dirs.queue.Unlock(l.path)
+	defer func() { l.dirs.turns.Keep(l.path, l.turn.End()) }()
 	close(l.stop)
 	<-l.stopped
 	l.deadline.Stop()

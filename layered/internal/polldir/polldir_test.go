@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/lockfx/lockfx/layered/internal/fifo"
+	"github.com/lockfx/lockfx/layered/internal/pace"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -94,7 +95,7 @@ func TestWaiterGetsItSoonAfterRelease(t *testing.T) {
 		time.Sleep(time.Minute)
 		released := time.Now()
 		must(t, l.Unlock())
-		if waited := (<-got).Sub(released); waited > 2*maxLook {
+		if waited := (<-got).Sub(released); waited > pace.Look {
 			t.Errorf("it waited for %v after the release", waited)
 		}
 		synctest.Wait()
@@ -130,7 +131,7 @@ func TestCancelledWaiterLeavesNothing(t *testing.T) {
 		if waited := time.Since(start); waited != time.Second {
 			t.Errorf("it returned after %v", waited)
 		}
-		if d.turns.Len() != 0 {
+		if d.queue.Len() != 0 {
 			t.Error("the turn is still held")
 		}
 	})
