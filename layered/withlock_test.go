@@ -2,10 +2,7 @@ package layered
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"math"
-	"math/big"
 	"os"
 	"runtime"
 	"slices"
@@ -250,12 +247,11 @@ func TestLossOfThePollLayerCancelsTheAction(t *testing.T) {
 }
 
 func TestAllFaultsAreReportedAtOnce(t *testing.T) {
-	type input struct{ hidden int }
-	_, err := WithLock[input, int](t.Context(), input{hidden: 1}, nil,
+	_, err := WithLock[hidden, int](t.Context(), hidden{1}, nil,
 		WithDir(""), WithFile("a\x00b"), WithTimeout(-time.Second), WithTimeoutResult(-1), WithStale(time.Second),
 		WithScope(Scope{Memory: Auto, Poll: 9}), WithLocker(nil), nil,
 		WithPredicate(func(context.Context, Call[string]) (bool, error) { return true, nil }),
-		WithOnCheckFailed[input](nil))
+		WithOnCheckFailed[hidden](nil))
 	if !errors.Is(err, lockfx.ErrConfig) {
 		t.Fatalf("err = %v", err)
 	}
@@ -269,10 +265,10 @@ func TestAllFaultsAreReportedAtOnce(t *testing.T) {
 		`layered.WithScope(layered.Scope{Memory: Auto, Poll: Mode(9)}): poll must be Off, On or Auto`,
 		`layered.WithLocker(*layered.Locker): must not be nil`,
 		`option 8 is nil`,
-		`layered.WithOnCheckFailed(func of layered.Call[github.com/lockfx/lockfx/layered.input·1]): must not be nil`,
+		`layered.WithOnCheckFailed(func of layered.Call[github.com/lockfx/lockfx/layered.hidden]): must not be nil`,
 		`layered.WithLock: the action must not be nil`,
-		`layered.WithPredicate: must take a layered.Call of the input's type, which is layered.input`,
-		`layered.WithKey: is required, since the input has no stable hash: the input has the unexported field hidden`,
+		`layered.WithPredicate: must take a layered.Call of the input's type, which is layered.hidden`,
+		`layered.WithKey: is required, since the input has no stable hash: the input has the unexported field a`,
 	}
 	if got := strings.Split(err.Error(), "\n"); !slices.Equal(got, prefixed("invalid configuration: ", want)) {
 		t.Errorf("faults:\n%s", err)
@@ -302,110 +298,6 @@ func TestOptionsPrintThemselves(t *testing.T) {
 	} {
 		if got := o.String(); got != want {
 			t.Errorf("%s prints %s", want, got)
-		}
-	}
-}
-
-// worded embeds what writes itself, and writes itself.
-type worded struct {
-	time.Time
-	X int
-}
-
-func (w worded) MarshalJSON() ([]byte, error) { return json.Marshal([]any{w.Time, w.X}) }
-
-func TestHashOfTheInput(t *testing.T) {
-	type in struct {
-		A    int
-		B    map[string]int
-		Skip func() `json:"-"`
-	}
-	key := func(in any) string {
-		t.Helper()
-		key, err := hashInput(in)
-		must(t, err)
-		return key
-	}
-	a := key(in{1, map[string]int{"x": 1, "y": 2}, nil})
-	for range 100 {
-		if key(&in{1, map[string]int{"y": 2, "x": 1}, func() {}}) != a {
-			t.Fatal("the hash is not stable")
-		}
-	}
-	// The canonical form is part of the contract: processes of different versions
-	// have to agree on it.
-	if want := "c90c1da4b05e2f5df8649fbbc38aa7bb03799247b86c45221a1edcd44ea42fcf"; a != want {
-		t.Errorf("key %q, want the SHA-256 of the input in JSON, %q", a, want)
-	}
-	if key(in{2, nil, nil}) == a || key(time.Unix(1, 0).UTC()) == key(time.Unix(2, 0).UTC()) {
-		t.Error("different inputs have one key")
-	}
-	type cycle struct{ Next *cycle }
-	round := &cycle{}
-	round.Next = round
-	type (
-		hidden struct{ a int }
-		id     int
-		self   struct{ time.Time }
-		one    struct{ X int }
-		other  struct{ X int }
-	)
-	for _, good := range []any{
-		struct{ one }{one{1}},
-		struct{ *one }{nil},
-		struct {
-			one `json:"one"`
-			X   int
-		}{},
-		time.Now(),
-		self{time.Now()},
-		struct {
-			At time.Time
-			X  int
-		}{},
-		worded{Time: time.Now(), X: 1},
-	} {
-		key(good)
-	}
-	for _, bad := range []any{
-		func() {}, make(chan int), math.NaN(), round,
-		struct{ F func() }{},
-		hidden{1},
-		[]any{hidden{}},
-		map[string]any{"k": &hidden{}},
-		struct{ In hidden }{},
-		struct{ hidden }{},
-		struct{ id }{1},
-		struct {
-			one
-			other
-		}{},
-		struct {
-			*one
-			X int
-		}{one: &one{}},
-		struct {
-			A int
-			other
-			B int `json:"X"`
-		}{},
-		struct {
-			time.Time
-			X int
-		}{time.Now(), 1},
-		&struct {
-			*time.Time
-			X int
-		}{new(time.Time), 1},
-		&struct {
-			big.Int
-			X int
-		}{X: 1},
-		"\xff",
-		map[string]int{"\xff": 1},
-	} {
-		if key, err := hashInput(bad); err == nil {
-			t.Errorf("%T has the key %s", bad, key)
 		}
 	}
 }
