@@ -46,8 +46,9 @@ func (e *LayerError) Error() string {
 // its cause.
 func (e *LayerError) Unwrap() error { return e.Err }
 
-// LostError says that the poll layer was lost while the action ran. It matches
-// [lockfx.ErrLost], and is the cause of the action's context.
+// LostError says that a lock was lost while the action ran: the poll layer was not
+// refreshed in time or taken by another, or the file of the flock layer is not at its path
+// any more. It matches [lockfx.ErrLost], and is the cause of the action's context.
 type LostError struct {
 	Layer Layer
 	Key   string

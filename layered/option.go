@@ -110,9 +110,10 @@ func WithScope(scope Scope) LockerOption {
 	}}}
 }
 
-// WithDir sets the directory of the lock files. It is made (0700) if it is missing.
-// The default is $LOCKFX_LOCK_DIR, then $LOQKIT_LOCK_DIR, then a directory of this
-// user in the system's directory for temporary files.
+// WithDir sets the directory of the lock files. It is made (0700) if it is missing. If
+// its group may write to it, the users of the group share the locks. The default is
+// $LOCKFX_LOCK_DIR, then $LOQKIT_LOCK_DIR, which must be absolute, then a directory of this
+// user in /tmp; see the package.
 func WithDir(dir string) LockerOption {
 	text := quoted("WithDir", dir)
 	return lockerOption{option{text, func(s *settings) { s.dir = s.pathArg(text, dir) }}}
@@ -120,9 +121,11 @@ func WithDir(dir string) LockerOption {
 
 // WithFile sets the path that the flock layer locks, instead of a name made of
 // namespace and key, so as to share it with another program: flock(1) locks the path
-// itself, and lock(path) of proper-lockfile the directory path + ".lock", which we
-// take only if flock is Off or skipped, or poll On. Without [WithKey], the path is the
-// key too.
+// itself, and lock(path) of proper-lockfile the directory path + ".lock", which is taken
+// only if flock is Off or poll On. Flock is On unless [WithScope] says Off: the other
+// program would not notice that it was skipped. The file is made (0600) if it is missing,
+// and never removed. Users of a group share it if the group may write to it. Without
+// [WithKey], the path is the key too.
 func WithFile(path string) Option {
 	text := quoted("WithFile", path)
 	return option{text, func(s *settings) { s.file = s.pathArg(text, path) }}

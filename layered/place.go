@@ -79,8 +79,9 @@ func (p place) checkOwn() error {
 	return checkOwner(p.dir, there)
 }
 
-// LockFile returns the path that a WithLock with these options locks, for programs
-// that share it; see [WithFile]. The options need [WithKey] or [WithFile].
+// LockFile returns the path that a WithLock with these options locks. The options need
+// [WithKey] or [WithFile]. A program that locks the path as well needs WithFile: a file
+// that was named after its key may be removed while no WithLock holds it.
 func LockFile(opts ...Option) (string, error) {
 	s := newSettings(opts)
 	if !s.keyed && s.file == "" {

@@ -10,7 +10,7 @@ const (
 	Default Mode = iota // On for memory, Auto for the others; for a call: as its Locker says
 	Off                 // the layer takes no part
 	On                  // the layer must be acquired
-	Auto                // acquired where it works, skipped where it does not; see the package
+	Auto                // acquired where the system has it, else skipped; see the package
 )
 
 var modeNames = [...]string{"Default", "Off", "On", "Auto"}

@@ -27,8 +27,8 @@ import (
 //     one around it
 //   - ctx.Err() and the cause, both matched, when ctx ended; or [lockfx.ErrDisposed]
 //     since the Locker was closed
-//   - a [LostError]: the poll layer was lost meanwhile; the action's context had
-//     ended with it
+//   - a [LostError]: the flock or the poll layer was lost meanwhile; the action's
+//     context has ended with it, unless that turned out when it returned
 //
 // Whatever ends a callback, be it a panic or runtime.Goexit, gives everything back.
 func WithLock[I, T any](

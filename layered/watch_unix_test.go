@@ -1,3 +1,5 @@
+//go:build unix
+
 package layered
 
 import (
@@ -74,6 +76,30 @@ func TestFlock_HeldForADayIsNotLost(t *testing.T) {
 		must(t, err)
 		files.CloseIdle()
 		time.Sleep(time.Hour) // nothing is left that looks
+	})
+}
+
+// Systems remove what lies in /tmp for days.
+func TestFlock_KeepsAHeldFileInTheDefaultDirectoryFresh(t *testing.T) {
+	useTempRoot(t)
+	t.Setenv("LOCKFX_LOCK_DIR", "")
+	t.Setenv("LOQKIT_LOCK_DIR", "")
+	synctest.Test(t, func(t *testing.T) {
+		useFiles(t, nil)
+		_, err := WithLock(t.Context(), 0, func(_ context.Context, call Call[int]) (int, error) {
+			must(t, os.Chtimes(call.Lock.File, time.Now(), time.Now()))
+			for range 48 {
+				time.Sleep(time.Hour)
+				info, err := os.Stat(call.Lock.File)
+				must(t, err)
+				if age := time.Since(info.ModTime()); age > markEvery+checkEvery {
+					t.Fatalf("the file looks as if it had not been used for %v", age)
+				}
+			}
+			return 0, nil
+		}, WithKey("k"))
+		must(t, err)
+		files.CloseIdle()
 	})
 }
 
