@@ -80,7 +80,10 @@ func TestHash_TakesWhatIsWrittenWholeAndTheSameEachTime(t *testing.T) {
 	link, err := url.Parse("https://example.org/a?b=c")
 	must(t, err)
 	for _, in := range []any{
-		nil, "", 1, 1.5, true, []byte("a"), [2]int{1, 2}, map[int]string{1: "a"}, json.Number("1"),
+		nil, "", 1, 1.5, true, []byte("a"),
+		[2]int{1, 2},
+		map[int]string{1: "a"},
+		json.Number("1"),
 		map[title]int{"a": 1, "b": 2},
 		struct{ one }{one{1}},
 		struct{ *one }{nil},
@@ -115,8 +118,14 @@ func TestHash_RefusesWhatIsNot(t *testing.T) {
 	now := time.Now()
 	five, alsoFive := big.NewInt(5), big.NewInt(5)
 	for rule, ins := range map[string][]any{
-		"json: unsupported": {func() {}, make(chan int), math.NaN(), math.Inf(1), []float64{math.NaN()}, round, struct{ F func() }{},
-			map[bool]int{true: 1}, complex(1, 1)},
+		"json: unsupported": {
+			func() {}, make(chan int), math.NaN(), math.Inf(1),
+			[]float64{math.NaN()},
+			round,
+			struct{ F func() }{},
+			map[bool]int{true: 1},
+			complex(1, 1),
+		},
 		"unexported field": {hidden{1}, []any{hidden{}}, map[string]any{"k": &hidden{}}, struct{ In hidden }{}, struct{ hidden }{}, struct{ id }{1}},
 		"not valid UTF-8":  {"\xff", map[string]int{"\xff": 1}, struct{ A []string }{[]string{"\xff"}}},
 		"two fields that JSON calls X": {
@@ -149,9 +158,20 @@ func TestHash_RefusesWhatIsNot(t *testing.T) {
 		"embeds itself": {again{again: &again{X: 1}}},
 		// It may be written alike for different inputs, or differently for one.
 		"writes itself": {
-			folded{"a"}, &folded{"a"}, number(1), wordsOut{1}, []any{wordsOut{}}, map[string]any{"a": folded{}}, title("a"),
-			atHome{1}, &atHome{1}, []atHome{{1}}, struct{ A atHome }{}, []octet{1}, [2]octet{1, 2},
-			*big.NewInt(1), big.NewInt(1), json.RawMessage("{}"), self{time.Now()},
+			folded{"a"},
+			&folded{"a"}, number(1),
+			wordsOut{1},
+			[]any{wordsOut{}},
+			map[string]any{"a": folded{}},
+			title("a"),
+			atHome{1},
+			&atHome{1},
+			[]atHome{{1}},
+			struct{ A atHome }{},
+			[]octet{1},
+			[2]octet{1, 2},
+			*big.NewInt(1), big.NewInt(1), json.RawMessage("{}"),
+			self{time.Now()},
 			struct {
 				time.Time
 				X int
@@ -170,8 +190,12 @@ func TestHash_RefusesWhatIsNot(t *testing.T) {
 			}{},
 		},
 		"write themselves": {
-			map[folded]int{{"Key"}: 1, {"key"}: 2}, map[number]int{1: 1, 2: 2}, map[*big.Int]int{five: 1, alsoFive: 2},
-			map[time.Time]int{}, map[netip.Addr]int{}, struct{ M map[folded]int }{},
+			map[folded]int{{"Key"}: 1, {"key"}: 2},
+			map[number]int{1: 1, 2: 2},
+			map[*big.Int]int{five: 1, alsoFive: 2},
+			map[time.Time]int{},
+			map[netip.Addr]int{},
+			struct{ M map[folded]int }{},
 		},
 		"IsZero": {struct {
 			M maybe `json:"m,omitzero"`

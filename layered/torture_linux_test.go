@@ -13,7 +13,8 @@ import (
 // It runs where /tmp is another one than the first process has, as a service may.
 func TestGateLayeredOwnTemp(t *testing.T) {
 	r := role{Do: "try in a /tmp of its own"}
-	a := startIn(t, r, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWUSER,
+	a := startIn(t, r, &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWNS | syscall.CLONE_NEWUSER,
 		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
 	})
