@@ -18,9 +18,9 @@ func literal(v any) string {
 	case []string:
 		all := make([]string, len(v))
 		for i, s := range v {
-			all[i] = text(s)
+			all[i] = `"` + element.Replace(s) + `"`
 		}
-		return "ARRAY[" + strings.Join(all, ",") + "]"
+		return text("{" + strings.Join(all, ",") + "}")
 	case []int64:
 		all := make([]string, len(v))
 		for i, n := range v {
@@ -30,6 +30,9 @@ func literal(v any) string {
 	}
 	panic(fmt.Sprintf("pgstore: no literal for %T", v)) // the statements have no such argument
 }
+
+// element escapes a string within an array.
+var element = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
 func text(s string) string {
 	var b strings.Builder

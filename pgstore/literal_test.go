@@ -18,7 +18,7 @@ func TestLiteral_IsASCIIOnOneLine(t *testing.T) {
 		{"🔒", `E'\U0001f512'`},
 		{"$1", `E'$1'`},
 		{int64(-1 << 63), `'-9223372036854775808'`},
-		{[]string{"a", "b'c"}, `ARRAY[E'a',E'b''c']`},
+		{[]string{"a", "b'c", `"{\,`, "NULL"}, `E'{"a","b''c","\\"{\\\\,","NULL"}'`},
 		{[]int64{1, -2}, `'{1,-2}'`},
 	} {
 		if got := literal(c.v); got != c.want {
