@@ -68,7 +68,7 @@ func ExampleWait() {
 	// <nil> <nil>
 }
 
-// office lets nobody in before it opens.
+// office is a gate that the night watch holds until it opens.
 type office struct{ opens bool }
 
 func (o *office) Enter(_ context.Context, key string, _ time.Duration) (leave func() error, note string, err error) {
@@ -86,8 +86,9 @@ func (g told) Enter(ctx context.Context, key string, limit time.Duration) (leave
 	return g.Gate.Enter(ctx, key, limit)
 }
 
-// A gate stands in front of the store, such as a lock of the host. What it says is
-// in the events of the run.
+// A gate, such as a lock of the host, spares the store requests, and decides nothing: if
+// another holds it, the store is asked nevertheless. What it says is in the events of the
+// run.
 func ExampleWithGate() {
 	o := new(office)
 	lock, err := fxlock.New(fxlock.WithKey("nightly"), fxlock.WithTTL(30*time.Second), fxlock.WithStore(fxlock.NewMemoryStore()),
@@ -102,7 +103,9 @@ func ExampleWithGate() {
 	fmt.Println(lock.Run(ctx, func() {}))
 	// Output:
 	// in, with a limit of 0s
-	// acquire "nightly": held by the night watch
+	// acquired not passed: acquire "nightly": held by the night watch
+	// released not passed: acquire "nightly": held by the night watch
+	// <nil>
 	// in, with a limit of 0s
 	// acquired through the front door
 	// released through the front door

@@ -76,19 +76,23 @@ func holdOption(name string, d time.Duration, set func(*runSettings)) RunOption 
 	})
 }
 
-// Gate stands in front of the store: a run passes it before it asks the store, and of the
-// callers that wait for one *Lock only the first one does. Function ThroughHost of package
-// layeredfx makes a gate that lets one contender of a host through.
+// Gate spares the store requests: a run passes it before it asks the store, and of the
+// callers that wait for one *Lock only the first one does. It decides nothing. If another
+// holds it, a run asks the store without having passed: one that does not wait after an
+// attempt, and one that waits after a ttl or half of a shorter limit, and whenever the lease
+// in the way may have ended. Function ThroughHost of package layeredfx makes a gate that
+// lets one contender of a host through.
 //
 // If a gate has a method Check() error, it is called when the option is made.
 type Gate interface {
 	// Enter passes the gate for key. A limit of 0 is one attempt. With a greater limit it waits
-	// until ctx ends, which is within limit; with a negative one it waits without a limit, until
-	// ctx ends. ctx bounds only Enter.
+	// until ctx ends, which is within limit. ctx bounds only Enter, which must return when it
+	// ends.
 	//
-	// If it does not pass, err should be a [lockfx.NotAcquiredError] that says who holds the
-	// gate. If it passes, leave is called once, when the run is over, and its error is joined to
-	// that of the run. note is added to the run's log lines and events.
+	// If another holds the gate, err must be a [lockfx.NotAcquiredError] that says who does.
+	// Any other error ends the run, unless ctx has ended. If it passes, leave is called once,
+	// when the run is over, and its error is joined to that of the run. note is added to the
+	// run's log lines and events.
 	Enter(ctx context.Context, key string, limit time.Duration) (leave func() error, note string, err error)
 }
 

@@ -206,6 +206,7 @@ func (l *Lock) request(j *job) queue.Request {
 		Terms:   lifecycle.Terms{MinHold: run.minHold.value, OweLater: true, MaxHold: run.maxHold.value},
 	}
 	if enter := run.gate.value; enter != nil {
+		request.TTL = l.settings.ttl
 		request.Gate = func(ctx context.Context, limit time.Duration) (func() error, string, error) {
 			return enter(ctx, l.Key(), limit)
 		}

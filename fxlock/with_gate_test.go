@@ -53,11 +53,11 @@ func TestWithGate_StandsInFrontOfTheStore(t *testing.T) {
 		first := holding(t, lock)
 		second := inBackground(func() error { return lock.Run(t.Context(), func() { j.add("body") }) })
 		time.Sleep(time.Second)
-		j.expect(t, "enter nightly, limit -1ns, label true", "acquire") // the second is in the line, and not at the gate
+		j.expect(t, "enter nightly, limit 30s, label true", "acquire") // the second is in the line, and not at the gate
 		first()
 		noError(t, second.endsNow(t))
-		j.expect(t, "enter nightly, limit -1ns, label true", "acquire", "release", "leave",
-			"enter nightly, limit -1ns, label true", "acquire", "body", "release", "leave")
+		j.expect(t, "enter nightly, limit 30s, label true", "acquire", "release", "leave",
+			"enter nightly, limit 30s, label true", "acquire", "body", "release", "leave")
 		for _, line := range lines.All() {
 			if note := line.ContextMap()["gate"]; note != "came through" {
 				t.Errorf("%q notes %v", line.Message, note)
@@ -94,30 +94,40 @@ func TestWithGate_IsLeftHoweverTheRunEnds(t *testing.T) {
 	j.expect(t, "enter nightly, limit 0s, label true", "leave")
 }
 
-func TestWithGate_RefusalEndsTheRun(t *testing.T) {
+// The gate spares the store requests. Whoever holds it may have lost its lease.
+func TestWithGate_DecidesNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var j journal
 		store := newTallyStore()
-		gate := &turnstile{journal: &j, shut: make(chan struct{})}
-		lock := newLock(t, store, fxlock.WithGate(gate))
-		began := time.Now()
-		err := lock.Do(t.Context(), workNothing, fxlock.Wait(time.Minute))
-		wantIs(t, err, lockfx.ErrTimeout, lockfx.ErrNotAcquired)
-		wantText(t, err, "waited 1m0s, and the wait limit is 1m0s", "held by another before the gate")
-		if passed := time.Since(began); passed != time.Minute {
-			t.Errorf("waited for %v", passed)
+		shut := &turnstile{journal: &j, shut: make(chan struct{})}
+		lock := newLock(t, store, fxlock.WithGate(shut))
+		for limit, want := range map[time.Duration]time.Duration{time.Minute: ttl, 10 * time.Second: 5 * time.Second} {
+			began := time.Now()
+			noError(t, lock.Do(t.Context(), workNothing, fxlock.Wait(limit)))
+			if passed := time.Since(began); passed != want {
+				t.Errorf("with a limit of %v the store was asked after %v, want %v", limit, passed, want)
+			}
 		}
-		open := &turnstile{journal: &j, refuse: errWhy}
-		if err := lock.Do(t.Context(), workNothing, fxlock.Wait(time.Minute), fxlock.WithGate(open)); !identical(err, errWhy) { // the run's own wins
-			t.Errorf("err = %v", err)
-		}
-		if n := store.asked(); n != 0 {
-			t.Errorf("the store was asked %d times", n)
-		}
+		held := &turnstile{journal: &j, refuse: &lockfx.NotAcquiredError{Key: key}}
+		noError(t, lock.Do(t.Context(), workNothing, fxlock.WithGate(held))) // the run's own wins
 		run := inBackground(func() error { return lock.Do(t.Context(), workNothing, fxlock.WaitForever()) })
+		time.Sleep(time.Second)
 		must(t, lock.Dispose(t.Context()))
 		wantIs(t, run.endsNow(t), lockfx.ErrDisposed)
 	})
+}
+
+func TestWithGate_FailureEndsTheRun(t *testing.T) {
+	store := newTallyStore()
+	lock := newLock(t, store, fxlock.WithGate(&turnstile{journal: new(journal), refuse: errWhy}))
+	for _, wait := range []fxlock.RunOption{fxlock.Wait(0), fxlock.Wait(time.Minute), fxlock.WaitForever()} {
+		if err := lock.Do(t.Context(), workNothing, wait); !identical(err, errWhy) {
+			t.Errorf("%v: %v", wait, err)
+		}
+	}
+	if n := store.asked(); n != 0 {
+		t.Errorf("the store was asked %d times", n)
+	}
 }
 
 // The context that a gate is given bounds the waiting, and the body does not end with

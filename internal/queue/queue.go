@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -28,10 +27,12 @@ type Request struct {
 	// Limit is how long to wait: 0 is one try, and Forever no limit but the context.
 	Limit time.Duration
 	Terms lifecycle.Terms
-	// Gate, if there is one, is passed before the store is asked, by the head of the
-	// line alone. A limit of 0 is one attempt; otherwise it waits until ctx ends. It
-	// says something for the log. leave is called when the run is over.
+	// Gate, if there is one, spares the store requests. Only the head of the queue passes
+	// it, before it asks the store. A limit of 0 is one attempt; otherwise it waits until ctx
+	// ends, which is within limit. note is for the log. leave is called when the run is over.
 	Gate func(ctx context.Context, limit time.Duration) (leave func() error, note string, err error)
+	// TTL is how long to wait at the gate before the store is asked nevertheless.
+	TTL time.Duration
 	// Missed, if there is one, is called by the head of the queue with what came of each
 	// attempt that did not get the lock and is followed by another one.
 	Missed func(error)
@@ -74,11 +75,12 @@ func (q *Queue) Run(ctx context.Context, r Request, body Body) error {
 		}
 	}
 	defer q.turn.Release(1)
-	leave, err := w.enter(wait, w.left())
-	if err != nil {
-		return w.gaveUp(wait, err)
+	w.gate = w.Request.gate()
+	w.gate.patience = w.TTL
+	if w.Limit > 0 { // in which the store is asked as well
+		w.gate.patience = min(w.TTL, w.left()/2)
 	}
-	return leave.after(func() error { return w.run(ctx, wait, body) })
+	return w.gate.leaveAfter(func() error { return w.run(ctx, wait, body) })
 }
 
 // try is Run without waiting.
@@ -91,40 +93,17 @@ func (q *Queue) try(ctx context.Context, r Request, body Body) error {
 	default:
 		return r.busy()
 	}
-	leave, err := r.enter(ctx, 0)
-	if err != nil {
-		return err
-	}
-	return leave.after(func() error { return r.Machine.RunOn(ctx, r.Terms, body) })
+	g := r.gate()
+	return g.leaveAfter(func() error {
+		if err := g.pass(ctx); err != nil {
+			return err
+		}
+		r.Terms.Gate = g.note
+		return r.Machine.RunOn(ctx, r.Terms, body)
+	})
 }
 
 // busy says that somebody else of this process is in the way.
 func (r *Request) busy() error {
 	return &lockfx.NotAcquiredError{Key: r.Machine.Key(), Self: true}
-}
-
-// leaving leaves a gate; it is nil where there is none.
-type leaving func() error
-
-// enter passes the gate, if there is one.
-func (r *Request) enter(ctx context.Context, limit time.Duration) (leaving, error) {
-	if r.Gate == nil {
-		return nil, nil
-	}
-	leave, note, err := r.Gate(ctx, limit)
-	r.Terms.Gate = note
-	return leave, err
-}
-
-// after leaves after run, however that ends.
-func (leave leaving) after(run func() error) (err error) {
-	if leave == nil {
-		return run()
-	}
-	defer func() {
-		if left := leave(); left != nil {
-			err = errors.Join(err, left)
-		}
-	}()
-	return run()
 }

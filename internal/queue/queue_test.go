@@ -195,7 +195,7 @@ func TestAGateStandsBetweenTheLineAndTheStore(t *testing.T) {
 		open := make(chan struct{})
 		leaving := errors.New("could not leave")
 		request := func(limit time.Duration) queue.Request {
-			return queue.Request{Machine: p.Machine, Limit: limit, Gate: func(ctx context.Context, limit time.Duration) (func() error, string, error) {
+			return queue.Request{Machine: p.Machine, Limit: limit, TTL: ttl, Gate: func(ctx context.Context, limit time.Duration) (func() error, string, error) {
 				step("gate " + limit.String())
 				select {
 				case <-open:
@@ -213,7 +213,7 @@ func TestAGateStandsBetweenTheLineAndTheStore(t *testing.T) {
 		wantNow(t, first, errDown, leaving)
 		wantNow(t, second, errDown, leaving)
 		wantIs(t, p.line.Run(background, request(0), body), errDown, leaving)
-		want := "gate -1ns, store, body, leave, gate 59m59s, store, body, leave, gate 0s, store, body, leave"
+		want := "gate 30s, store, body, leave, gate 30s, store, body, leave, gate 0s, store, body, leave"
 		if got := strings.Join(steps, ", "); got != want {
 			t.Errorf("steps:\n got %s\nwant %s", got, want)
 		}
@@ -226,39 +226,109 @@ func TestAGateStandsBetweenTheLineAndTheStore(t *testing.T) {
 	})
 }
 
-func TestAGateThatIsShutEndsTheRun(t *testing.T) {
+// Whoever holds the gate may have lost its lease without knowing.
+func TestGate_TheStoreIsAskedThoughAnotherHoldsIt(t *testing.T) {
+	const hold = 10 * time.Minute
+	for _, tt := range []struct {
+		name    string
+		limit   time.Duration
+		waits   bool // at the gate
+		free    bool // in the store
+		asked   []time.Duration
+		matches []error
+	}{
+		{"a try, and the key is free", 0, true, true, []time.Duration{0}, nil},
+		{"a try, and the key is held", 0, true, false, []time.Duration{0}, []error{lockfx.ErrNotAcquired}},
+		{"a wait, and the key is free", queue.Forever, true, true, []time.Duration{ttl}, nil},
+		{"a short wait, and the key is free", time.Second, true, true, []time.Duration{time.Second / 2}, nil},
+		{"a gate that does not wait", queue.Forever, false, true, []time.Duration{ttl}, nil},
+		// It asks again when the lease in the way can be over.
+		{"a wait, and the key is held", queue.Forever, true, false, []time.Duration{ttl, ttl + hold}, nil},
+		{"a short wait, and the key is held", time.Second, true, false, []time.Duration{time.Second / 2}, []error{lockfx.ErrTimeout, lockfx.ErrNotAcquired}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := newSpy()
+				p := newProcess(t, store)
+				began := time.Now()
+				if !tt.free {
+					if _, err := store.Store.Acquire(background, key, ttl+hold); err != nil {
+						t.Fatal(err)
+					}
+				}
+				err := p.line.Run(background, queue.Request{
+					Machine: p.Machine, Limit: tt.limit, TTL: ttl,
+					Gate: func(ctx context.Context, limit time.Duration) (func() error, string, error) {
+						if limit != 0 && tt.waits {
+							<-ctx.Done()
+						}
+						return nil, "", &lockfx.NotAcquiredError{Key: key, HeldBy: "another here"}
+					},
+				}, nothing)
+				if tt.matches == nil && err != nil {
+					t.Error(err)
+				}
+				wantIs(t, err, tt.matches...)
+				asked := store.asked("acquire", began)
+				last := asked[len(asked)-1]
+				if first := asked[0]; first != tt.asked[0] || last < tt.asked[len(tt.asked)-1] || last > tt.asked[len(tt.asked)-1]+time.Second {
+					t.Errorf("the store was asked after %v, want %v", asked, tt.asked)
+				}
+				if most := 2 + int(hold/ttl); len(asked) > most {
+					t.Errorf("the store was asked %d times", len(asked))
+				}
+				for _, e := range p.events {
+					if e.Kind == lockfx.EventAcquired && !strings.Contains(e.Gate, "not passed: ") {
+						t.Errorf("the event says %q of the gate", e.Gate)
+					}
+				}
+				if !p.line.Idle() {
+					t.Error("it is still in the queue")
+				}
+			})
+		})
+	}
+}
+
+func TestGate_ItsFailureEndsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newSpy()
 		p := newProcess(t, store)
-		held := &lockfx.NotAcquiredError{Key: key, HeldBy: "another here"}
-		request := func(limit time.Duration) queue.Request {
-			return queue.Request{Machine: p.Machine, Limit: limit, Gate: func(ctx context.Context, limit time.Duration) (func() error, string, error) {
-				if limit != 0 {
-					<-ctx.Done()
-				}
-				return nil, "", held
-			}}
-		}
 		began := time.Now()
-		if err := p.line.Run(background, request(0), nothing); err != error(held) { //nolint:errorlint // it comes back as it is
-			t.Errorf("err = %v", err)
-		}
-		wantIs(t, p.line.Run(background, request(time.Minute), nothing), lockfx.ErrTimeout, held)
-		if passed := time.Since(began); passed != time.Minute {
-			t.Errorf("%v passed", passed)
-		}
-		ctx, cancel := context.WithCancelCause(background)
-		waiter := spawn(func() error { return p.line.Run(ctx, request(queue.Forever), nothing) })
-		cancel(errDown)
-		wantNow(t, waiter, context.Canceled, errDown, held)
-		broken := queue.Request{Machine: p.Machine, Limit: queue.Forever, Gate: func(context.Context, time.Duration) (func() error, string, error) {
+		request := queue.Request{Machine: p.Machine, TTL: ttl, Gate: func(context.Context, time.Duration) (func() error, string, error) {
 			return nil, "", errDown
 		}}
-		if err := p.line.Run(background, broken, nothing); err != errDown { //nolint:errorlint // it comes back as it is
-			t.Errorf("err = %v", err)
+		for _, request.Limit = range []time.Duration{0, time.Minute, queue.Forever} {
+			if err := p.line.Run(background, request, nothing); err != errDown { //nolint:errorlint // it comes back as it is
+				t.Errorf("err = %v", err)
+			}
 		}
-		if n := len(store.asked("acquire", began)); n != 0 || !p.line.Idle() {
-			t.Errorf("the store was asked %d times; the queue is idle: %v", n, p.line.Idle())
+		if n := len(store.asked("acquire", began)); n != 0 || !p.line.Idle() || time.Since(began) != 0 {
+			t.Errorf("after %v the store was asked %d times; the queue is idle: %v", time.Since(began), n, p.line.Idle())
+		}
+	})
+}
+
+func TestGate_WaitingEndsWithTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcess(t, newSpy())
+		held := &lockfx.NotAcquiredError{Key: key, HeldBy: "another here"}
+		for _, waits := range []bool{true, false} {
+			ctx, cancel := context.WithCancelCause(background)
+			waiter := spawn(func() error {
+				return p.line.Run(ctx, queue.Request{
+					Machine: p.Machine, Limit: queue.Forever, TTL: ttl,
+					Gate: func(ctx context.Context, _ time.Duration) (func() error, string, error) {
+						if waits {
+							<-ctx.Done()
+						}
+						return nil, "", held
+					},
+				}, nothing)
+			})
+			time.Sleep(time.Second)
+			cancel(errDown)
+			wantNow(t, waiter, context.Canceled, errDown, held)
 		}
 	})
 }

@@ -14,6 +14,7 @@ type waiter struct {
 	Request
 	began time.Time
 	next  time.Time // what looks are paced by
+	gate  gate
 
 	last    error           // what was in the way, as far as is known
 	freed   <-chan struct{} // wakes; nil while there is no watch
@@ -29,6 +30,10 @@ func (w *waiter) run(ctx, wait context.Context, body Body) error {
 	defer w.unwatch()
 	w.Terms.Within = wait
 	for {
+		if err := w.gate.pass(wait); err != nil {
+			return w.gaveUp(wait, err)
+		}
+		w.Terms.Gate = w.gate.note
 		ran := false
 		err := w.Machine.RunOn(ctx, w.Terms, func(ctx context.Context, h *lifecycle.Hold) error {
 			ran = true
@@ -66,6 +71,7 @@ func worthWaiting(err error) bool {
 // reports whether the waiting goes on. An attempt that ends like the last one is
 // not announced again.
 func (w *waiter) pause(wait context.Context, err error) bool {
+	w.gate.patience = 0
 	var refusal *lockfx.NotAcquiredError
 	switch {
 	case !errors.As(err, &refusal):
@@ -80,6 +86,10 @@ func (w *waiter) pause(wait context.Context, err error) bool {
 		}
 	}
 	w.Terms.Suppress, w.outages = lockfx.EventRefused, 0
+	if w.gate.ahead() { // that is where it waits
+		w.gate.refused(refusal.RetryAfter)
+		return w.pace(wait)
+	}
 	if w.freed == nil && w.watch(wait) {
 		return w.pace(wait) // the key may have been freed before the watch began
 	}

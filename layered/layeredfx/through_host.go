@@ -14,32 +14,39 @@ import (
 )
 
 // ThroughHost makes the runs of a lock queue on the layers of this host before they
-// ask the store, so that of all replicas on one host one contends with other hosts:
+// ask the store, so that one of the replicas on a host contends with other hosts:
 //
 //	fxlock.Module("nightly", fxlock.WithStore(store), layeredfx.ThroughHost())
 //
-// The store still decides; the layers spare it requests. They are held from before
-// the first request until the run is over. What they lock is the lock's key in the
-// namespace "fxlock", unless opts say otherwise. How long to wait is said by
-// [fxlock.Wait] alone: a timeout among opts is overruled. Without it there is one
-// attempt at each layer.
+// The layers only spare the store requests; the store decides. A run that waits does so at
+// the layers, and asks the store without them if it did not get them within a ttl, or
+// within half of a shorter limit; then again when the lease in the way may have ended. So
+// if the holder of the layers was stopped or cut off, another replica of its host takes over
+// as soon as one of another host could. Behind a holder that renews its lease, each
+// replica that waits asks the store about once a ttl. A run that does not wait makes one
+// attempt at the layers, and asks the store in any case.
 //
-// When another on this host is in the way, the error is a [lockfx.NotAcquiredError]
-// whose HeldBy names the layer. A layer that can't be had, or not be given back, is an
-// error of the run. That the poll layer was lost meanwhile is none: the lease is not.
-// The run's log lines and events note what each layer came to. Faults of opts are
-// errors of the lock's options.
+// The layers are held from before the first request until the run is over. They lock
+// the lock's key in the namespace "fxlock", unless opts say otherwise. [fxlock.Wait] alone
+// says how long to wait: a timeout among opts is overruled.
+//
+// A layer that fails, or can't be released, is an error of the run. A file system that does
+// not answer is treated as a layer that another holds. The loss of a layer is no error:
+// the lease is not lost. The run's log lines and events say what each layer came to, or who
+// was in the way. Faults of opts are errors of the lock's options.
 func ThroughHost(opts ...layered.LockerOption) fxlock.RunOption {
-	h := &host{text: "layeredfx.ThroughHost(" + strings.Join(texts(opts), ", ") + ")"}
+	h := &host{withLock: layered.WithLock[struct{}, struct{}], text: "layeredfx.ThroughHost(" + strings.Join(texts(opts), ", ") + ")"}
 	h.locker, h.fault = layered.New(append([]layered.LockerOption{layered.WithNamespace("fxlock")}, opts...)...)
 	return fxlock.WithGate(h)
 }
 
 // host is a gate made of layers.
 type host struct {
-	text   string
-	locker *layered.Locker
-	fault  error
+	text     string
+	locker   *layered.Locker
+	fault    error
+	withLock func(context.Context, struct{}, func(context.Context, layered.Call[struct{}]) (struct{}, error), ...layered.Option) (
+		layered.Result[struct{}, struct{}], error)
 }
 
 var _ fxlock.Gate = (*host)(nil)
@@ -57,7 +64,7 @@ func (h *host) Enter(ctx context.Context, key string, limit time.Duration) (leav
 	}
 	entered, leaving, left := make(chan layered.Info, 1), make(chan struct{}), make(chan error, 1)
 	go func() {
-		_, err := layered.WithLock(ctx, struct{}{}, func(_ context.Context, call layered.Call[struct{}]) (struct{}, error) {
+		_, err := h.withLock(ctx, struct{}{}, func(_ context.Context, call layered.Call[struct{}]) (struct{}, error) {
 			entered <- call.Lock
 			<-leaving // not ctx: it bounds the waiting
 			return struct{}{}, nil
@@ -68,10 +75,30 @@ func (h *host) Enter(ctx context.Context, key string, limit time.Duration) (leav
 	case info := <-entered:
 		return func() error {
 			close(leaving)
-			return exceptLoss(<-left)
+			return exceptLoss(answer(left))
 		}, noteOf(info), nil
 	case err := <-left:
 		return nil, "", refusal(ctx, key, err)
+	case <-ctx.Done():
+		close(leaving) // in case it still gets them
+		return nil, "", refusal(ctx, key, answer(left))
+	}
+}
+
+// answersWithin is how long a file system may take for what it does at once.
+const answersWithin = 5 * time.Second
+
+var errNoAnswer = errors.New("the file system of the layers does not answer")
+
+// answer returns what comes from left, or an error if nothing comes.
+func answer(left <-chan error) error {
+	timer := time.NewTimer(answersWithin)
+	defer timer.Stop()
+	select {
+	case err := <-left:
+		return err
+	case <-timer.C:
+		return errNoAnswer
 	}
 }
 
@@ -81,6 +108,8 @@ func refusal(ctx context.Context, key string, err error) error {
 	var timeout *layered.TimeoutError
 	var layer *layered.LayerError
 	switch {
+	case err == nil, errors.Is(err, errNoAnswer):
+		return &lockfx.NotAcquiredError{Key: key, HeldBy: "a file system that does not answer"}
 	case errors.As(err, &timeout):
 		return heldOn(key, timeout.Layer)
 	case errors.As(err, &layer) && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
@@ -89,7 +118,7 @@ func refusal(ctx context.Context, key string, err error) error {
 	return err
 }
 
-// exceptLoss returns err unless all it says is that the poll layer was lost.
+// exceptLoss returns err unless all it says is that a layer was lost.
 func exceptLoss(err error) error {
 	var lost *layered.LostError
 	var layer *layered.LayerError

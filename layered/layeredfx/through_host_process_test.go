@@ -67,22 +67,25 @@ func TestAnotherProcessOfTheHostIsQueuedForBeforeTheStoreIs(t *testing.T) {
 		t.Fatalf("the other process says %q, %v", line, err)
 	}
 
-	// Their stores are not the same: what excludes here is the host.
+	// Their stores are not the same: it is the host that a run waits for, and the store that
+	// decides.
 	store := newAskedStore()
-	lock := replica(t, store, layeredfx.ThroughHost(layered.WithDir(dir)))
-	if err := lock.Do(t.Context(), doNothing); !errors.Is(err, lockfx.ErrNotAcquired) || !strings.Contains(err.Error(), "(flock layer)") {
-		t.Errorf("one try: %v", err)
+	var gate string
+	lock := replica(t, store, layeredfx.ThroughHost(layered.WithDir(dir)), fxlock.Observer(func(e lockfx.Event) { gate = e.Gate }))
+	if err := lock.Do(t.Context(), doNothing); err != nil || !strings.Contains(gate, "(flock layer)") {
+		t.Errorf("one try: %v, past %q", err, gate)
 	}
-	if asked, _ := store.counts(); asked != 0 {
-		t.Errorf("the store was asked %d times while another had the host", asked)
-	}
+	gate = ""
 	waited := make(chan error)
 	go func() { waited <- lock.Do(t.Context(), doNothing, fxlock.WaitForever()) }()
 	if err := input.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := <-waited; err != nil {
-		t.Errorf("when the other leaves: %v", err)
+	if err := <-waited; err != nil || !strings.Contains(gate, "flock on") {
+		t.Errorf("when the other leaves: %v, past %q", err, gate)
+	}
+	if asked, _ := store.counts(); asked != 2 {
+		t.Errorf("the store was asked %d times, of which none should be while a run waited for the host", asked)
 	}
 	if err := child.Wait(); err != nil {
 		t.Error(err)

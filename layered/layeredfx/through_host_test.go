@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,7 +23,10 @@ import (
 	"github.com/lockfx/lockfx/layered/layeredfx"
 )
 
-const hostKey = "nightly"
+const (
+	hostKey = "nightly"
+	ttl     = time.Minute
+)
 
 // askedStore counts what it is asked for.
 type askedStore struct {
@@ -53,7 +57,7 @@ func (s *askedStore) counts() (asked, refusals int) {
 // replica is the lock of one application of this host.
 func replica(t *testing.T, store lockfx.Store, opts ...fxlock.Option) *fxlock.Lock {
 	t.Helper()
-	lock, err := fxlock.New(append(opts, fxlock.WithKey(hostKey), fxlock.WithTTL(time.Minute), fxlock.WithStore(store))...)
+	lock, err := fxlock.New(append(opts, fxlock.WithKey(hostKey), fxlock.WithTTL(ttl), fxlock.WithStore(store))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +83,7 @@ func hold(t *testing.T, lock *fxlock.Lock) (release func()) {
 	<-held
 	return sync.OnceFunc(func() {
 		close(done)
-		if err := <-ended; err != nil {
+		if err := <-ended; err != nil && !errors.Is(err, lockfx.ErrLost) {
 			t.Errorf("the holder: %v", err)
 		}
 	})
@@ -121,6 +125,8 @@ func TestOneContenderOfAHostReachesTheStore(t *testing.T) {
 	}
 }
 
+// Whoever is refused by the store learns who holds it. The run's events say who held the
+// layers.
 func TestContentionOnTheHostNamesTheLayer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		through := layeredfx.ThroughHost(inProcess)
@@ -128,17 +134,18 @@ func TestContentionOnTheHostNamesTheLayer(t *testing.T) {
 		release := hold(t, replica(t, store, layeredfx.ThroughHost(inProcess)))
 		defer release()
 		for name, opts := range map[string][]fxlock.RunOption{"one try": nil, "a wait": {fxlock.Wait(time.Second)}} {
-			err := replica(t, store, through).Do(t.Context(), doNothing, opts...)
+			var gate string
+			err := replica(t, store, through, fxlock.Observer(func(e lockfx.Event) { gate = e.Gate })).Do(t.Context(), doNothing, opts...)
 			var refusal *lockfx.NotAcquiredError
-			if !errors.As(err, &refusal) || refusal.Key != hostKey || refusal.Self || refusal.HeldBy != "another on this host (worker layer)" {
+			if !errors.As(err, &refusal) || refusal.Key != hostKey || refusal.Self || refusal.HeldBy == "" {
 				t.Errorf("%s: %v", name, err)
+			}
+			if want := "not passed: acquire \"nightly\": held by another on this host (worker layer)"; gate != want {
+				t.Errorf("%s: the event says %q, want %q", name, gate, want)
 			}
 			if timedOut := errors.Is(err, lockfx.ErrTimeout); timedOut != (opts != nil) {
 				t.Errorf("%s: it timed out: %v, in %v", name, timedOut, err)
 			}
-		}
-		if asked, _ := store.counts(); asked != 1 {
-			t.Errorf("the store was asked %d times, by others than the holder", asked)
 		}
 		skipped := func(ctx context.Context) error {
 			return replica(t, store, through).Do(ctx, doNothing, fxlock.SkipOn(lockfx.ErrNotAcquired))
@@ -149,15 +156,140 @@ func TestContentionOnTheHostNamesTheLayer(t *testing.T) {
 	})
 }
 
+// deafHolder makes a replica hold the lock, whose lease ends although it still runs: its
+// process was stopped, or its body does not heed the loss.
+func deafHolder(t *testing.T, store *askedStore) (release func()) {
+	t.Helper()
+	cut := &cutStore{askedStore: store}
+	release = hold(t, replica(t, cut, layeredfx.ThroughHost(inProcess)))
+	cut.cut.Store(true)
+	return release
+}
+
+// cutStore is a store that one replica can't reach any more.
+type cutStore struct {
+	*askedStore
+	cut atomic.Bool
+}
+
+func (s *cutStore) Renew(ctx context.Context, key string, token lockfx.Token, ttl time.Duration) (bool, error) {
+	if s.cut.Load() {
+		return false, errors.New("no route to the store")
+	}
+	return s.askedStore.Renew(ctx, key, token, ttl)
+}
+
+// The holder of the host's layers may have lost its lease; then another host would take
+// over as well.
+func TestThroughHost_TheStoreDecidesWhenTheHolderIsDeaf(t *testing.T) {
+	for name, tt := range map[string]struct {
+		opts   []fxlock.RunOption
+		after  time.Duration // the end of the lease
+		within time.Duration
+	}{
+		"one that waited before":  {[]fxlock.RunOption{fxlock.WaitForever()}, -time.Hour, ttl},
+		"one that waits later":    {[]fxlock.RunOption{fxlock.WaitForever()}, time.Second, ttl},
+		"one with a short limit":  {[]fxlock.RunOption{fxlock.Wait(time.Second)}, time.Second, time.Second},
+		"one that makes one try":  {nil, time.Second, 0},
+		"one with a limit of ttl": {[]fxlock.RunOption{fxlock.Wait(ttl)}, time.Second, ttl},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := newAskedStore()
+				began := time.Now()
+				release := deafHolder(t, store)
+				if tt.after > 0 {
+					time.Sleep(ttl + tt.after)
+					began = time.Now()
+				}
+				if err := replica(t, store, layeredfx.ThroughHost(inProcess)).Do(t.Context(), doNothing, tt.opts...); err != nil {
+					t.Errorf("after %v: %v", time.Since(began), err)
+				}
+				if waited := time.Since(began); waited > tt.within+time.Second {
+					t.Errorf("it had to wait for %v, want %v", waited, tt.within)
+				}
+				release()
+			})
+		})
+	}
+}
+
+func TestThroughHost_AnotherReplicaOfTheHostLeadsWhenTheLeaderIsDeaf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newAskedStore()
+		release := deafHolder(t, store)
+		led := make(chan time.Time, 10)
+		began := time.Now()
+		for range 3 {
+			app := fxtest.New(t, fxlock.Module(hostKey, fxlock.WithTTL(ttl), fxlock.WithStore(store), layeredfx.ThroughHost(inProcess),
+				fxlock.Lead(func(ctx context.Context) error {
+					led <- time.Now()
+					<-ctx.Done()
+					return nil
+				}))).RequireStart()
+			defer app.RequireStop()
+		}
+		if waited := (<-led).Sub(began); waited > 2*ttl {
+			t.Errorf("nobody led for %v", waited)
+		}
+		time.Sleep(time.Hour)
+		if len(led) > 0 {
+			t.Error("two lead")
+		}
+		release()
+	})
+}
+
+// The holder renews its lease: whoever waits on its host asks the store about once a ttl.
+func TestThroughHost_ALongHoldIsAskedAboutOnceATTL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newAskedStore()
+		release := hold(t, replica(t, store, layeredfx.ThroughHost(inProcess)))
+		waiters := sync.WaitGroup{}
+		const replicas, hours = 5, 1
+		for range replicas {
+			lock := replica(t, store, layeredfx.ThroughHost(inProcess))
+			waiters.Go(func() {
+				if err := lock.Do(t.Context(), doNothing, fxlock.WaitForever()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		time.Sleep(hours * time.Hour)
+		if _, refusals := store.counts(); refusals > 2*replicas*int(hours*time.Hour/ttl) {
+			t.Errorf("the store refused %d times in %d h", refusals, hours)
+		}
+		release()
+		waiters.Wait()
+	})
+}
+
+// A file system that does not answer is no reason not to ask the store.
+func TestThroughHost_DoesNotOutwaitItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		through := layeredfx.ThroughHost(inProcess)
+		release := hold(t, replica(t, newAskedStore(), through))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		began := time.Now()
+		if err := replica(t, newAskedStore(), through, fxlock.WaitForever()).Do(ctx, doNothing); !errors.Is(err, context.Canceled) || time.Since(began) != 0 {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		release()
+	})
+}
+
 // The wait limit is for the waiting: it does not end what was acquired.
 func TestTheLayersAreHeldBeyondTheWaitLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newAskedStore()
-		lock, other := replica(t, store, layeredfx.ThroughHost(inProcess)), replica(t, store, layeredfx.ThroughHost(inProcess))
+		var gate string
+		lock := replica(t, store, layeredfx.ThroughHost(inProcess))
+		other := replica(t, store, layeredfx.ThroughHost(inProcess), fxlock.Observer(func(e lockfx.Event) { gate = e.Gate }))
 		err := lock.Do(t.Context(), func(ctx context.Context, _ lockfx.Holder) error {
 			time.Sleep(time.Hour)
-			if err := other.Do(ctx, doNothing); !errors.Is(err, lockfx.ErrNotAcquired) || !strings.Contains(err.Error(), "on this host") {
-				t.Errorf("another run: %v", err)
+			if err := other.Do(ctx, doNothing); !errors.Is(err, lockfx.ErrNotAcquired) || !strings.Contains(gate, "on this host") {
+				t.Errorf("another run: %v, %q", err, gate)
 			}
 			return ctx.Err()
 		}, fxlock.Wait(time.Second))
